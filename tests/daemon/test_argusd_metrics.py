@@ -136,6 +136,27 @@ def test_the_console_when_there_is_no_file(argusd):
     assert [(r["step"], r["from_log"]) for r in t.merged()] == [(1, True), (2, True)]
 
 
+def test_json_that_a_program_prints_beside_a_progress_bar(argusd):
+    """A value that is no number costs itself, and the job says which was the first; over a restart of argusd too."""
+    bar = "\\r 50%%|##  | 1/2 [00:01<00:01,  1.1it/s]"
+    script = f"""
+    printf '{bar}{{"step": 1, "total_steps": 9, "loss": 0.5}}\\n'
+    printf '{bar}\\r{{"step": 2, "loss": 0.25, "big": 1e999, "text": "\\\\ud83d"}}\\r{{"step": 3, "loss": 0.125}}\\n'
+    printf 'INFO:root:{{"step": 4, "grad": tensor(1.5, device=0), "lr": ?, "loss": 0.1}}\\n'
+    """
+    t = Training(argusd, script)
+    page = t.until_step(4, of=9)["metrics"]
+    assert page["latest"] == {"loss": 0.1, "big": None}
+    assert page["unread"] == {"key": "grad", "step": 4, "values": 2}
+    assert t.curves("?keys=loss")["series"]["loss"]["value"] == [0.5, 0.25, 0.125, 0.1]
+    assert "2 metrics could not be read as numbers, the first: grad at step 4" in cli(argusd, "status", t.id)
+    argusd.restart()
+    again = t.until_step(4, of=9)["metrics"]
+    assert again["unread"] == {**page["unread"], "values": 2} and again["latest"] == page["latest"]
+    t.let_go()
+    argusd.wait_over(t.id)
+
+
 def test_a_restart_of_argusd_loses_and_doubles_nothing(argusd):
     t = Training(argusd, "echo Total training steps: 9")
     t.steps(1, 3)

@@ -98,17 +98,27 @@ char *curve_line(const json_t *curve, int width)
 
 char *curve_trouble(const json_t *metrics, enum lang lang)
 {
-    const json_t *bad = json_get_object(metrics, "not_finite");
-    const json_t *fallen = json_get_object(metrics, "collapse");
-    char step[32], best[32], now[32], text[1024] = "";
-    const json_t *o = bad ? bad : fallen;
+    static const struct {
+        const char *key;
+        enum msg_id msg;
+    } troubles[] = {
+        {"not_finite", MSG_NOT_FINITE}, {"collapse", MSG_COLLAPSE}, {"unread", MSG_UNREAD}};
+    char step[32], best[32], now[32], values[32], text[1024] = "";
+    const json_t *o = NULL;
+    size_t i = 0;
+    while (i < array_len(troubles) && !(o = json_get_object(metrics, troubles[i].key)))
+        i++;
     if (!o)
         return xstrdup("");
     text_printf(step, "%" PRId64, json_get_int(o, "step", 0));
     text_printf(best, "%.4g", json_get_real(o, "best", 0));
     text_printf(now, "%.4g", json_get_real(o, "now", 0));
-    const char *of_bad[] = {json_get_str(bad, "key", ""), step};
-    const char *of_fallen[] = {best, now, step};
-    return xstrdup(bad ? msg_fill(lang, MSG_NOT_FINITE, of_bad, text, sizeof(text))
-                       : msg_fill(lang, MSG_COLLAPSE, of_fallen, text, sizeof(text)));
+    text_printf(values, "%" PRId64, json_get_int(o, "values", 0));
+    const char *key = json_get_str(o, "key", "");
+    const char *of_bad[] = {key, step}, *of_fallen[] = {best, now, step};
+    const char *of_unread[] = {values, key, step};
+    const char *const *given = troubles[i].msg == MSG_COLLAPSE ? of_fallen
+                               : troubles[i].msg == MSG_UNREAD ? of_unread
+                                                               : of_bad;
+    return xstrdup(msg_fill(lang, troubles[i].msg, given, text, sizeof(text)));
 }

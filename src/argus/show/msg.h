@@ -196,6 +196,8 @@ enum lang { LANG_EN, LANG_ZH };
     X(MSG_NOT_FINITE, "%s is not a number since step %s", "%s 自第 %s 步起不是数值")                    \
     X(MSG_COLLAPSE, "the reward fell back: %s at best, %s at step %s",                                  \
       "奖励回落：最高 %s，现为 %s（第 %s 步）")                                                         \
+    X(MSG_UNREAD, "%s metrics could not be read as numbers, the first: %s at step %s",                  \
+      "%s 个指标值无法读作数字，最先出现：%s（第 %s 步）")                                              \
     X(MSG_GOODPUT, "%s of %s were steps that count; %s steps were run again",                           \
       "%s 的时间（共 %s）为有效步；%s 步被重跑")                                                        \
     X(MSG_SAVE_EVERY, "save_freq %s would lose least: a save takes %s, a failure came every %s",        \

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "core/metric/metric_json.h"
 
 enum { DEPTH_MAX = 4, NUMBER_MAX = 64 };
 static const double STEP_LIMIT = 1e15;
@@ -21,6 +22,7 @@ void metric_record_release(struct metric_record *r)
     for (size_t i = 0; i < r->n; i++)
         free(r->v[i].name);
     free(r->v);
+    free(r->unread);
     *r = (struct metric_record){0};
 }
 
@@ -177,124 +179,148 @@ static bool read_console(const char *text, struct metric_record *r)
 
 /* ---- JSON ---- */
 
-/* Numbers of an object, those of objects in it as "outer/inner". */
-static void metric_add_members(struct metric_record *r,
-                               const json_t *o,
-                               const char *prefix,
-                               int depth)
+static const char *const STEPS[] = {"step", "global_step"};
+static const char *const TOTALS[] = {"total_steps", "max_steps"};
+enum { N_STEPS = 2, N_TOTALS = 2, OBJECTS_MAX = 16 /* that a line is searched for */ };
+
+/* What the members of the object itself say, told before its metrics are taken. */
+struct json_line {
+    struct metric_record *r;
+    int64_t step[N_STEPS], total[N_TOTALS]; /* -1: none */
+    bool has_data, in_data, in_unread;
+};
+
+static bool is_named(const struct metric_json_value *v, const char *name)
 {
-    void *it = json_object_iter((json_t *)(uintptr_t)o);
-    for (; it; it = json_object_iter_next((json_t *)(uintptr_t)o, it)) {
-        const json_t *v = json_object_iter_value(it);
-        const char *key = json_object_iter_key(it);
-        bool is_odd = json_is_null(v), is_bool = json_is_boolean(v);
-        if (!json_is_number(v) && !is_odd && !is_bool && !json_is_object(v))
-            continue;
-        _cleanup_(freep) char *name = xasprintf("%s%s%s", prefix, *prefix ? "/" : "", key);
-        if (json_is_object(v) && depth < DEPTH_MAX)
-            metric_add_members(r, v, name, depth + 1);
-        else if (!json_is_object(v))
-            metric_add(r, name, strlen(name),
-                       is_odd    ? NAN
-                       : is_bool ? (double)json_is_true(v)
-                                 : json_number_value(v));
+    return v->depth == 0 && v->n == strlen(name) && !memcmp(v->name, name, v->n);
+}
+
+/* A whole number from 0 on; -1: it is none. */
+static int64_t count_of(const struct metric_json_value *v)
+{
+    bool is_count = !v->is_object && !v->is_unread && v->value >= 0 && v->value <= STEP_LIMIT;
+    return is_count ? (int64_t)v->value : -1;
+}
+
+static void read_ours(const struct metric_json_value *v, struct metric_record *r)
+{
+    int64_t n = count_of(v) > 0 ? count_of(v) : 0;
+    if (is_named(v, "attempt"))
+        r->attempt = n < INT32_MAX ? (int)n : 0;
+    else if (is_named(v, "offset"))
+        r->offset = (uint64_t)n;
+    else if (is_named(v, "at"))
+        r->at = (usec_t)n;
+    else if (is_named(v, "total"))
+        r->total = n;
+    else if (is_named(v, "from_log"))
+        r->from_log = n;
+    else if (is_named(v, "superseded"))
+        r->superseded = n;
+}
+
+static void see_member(const struct metric_json_value *v, void *arg)
+{
+    struct json_line *l = arg;
+    l->has_data = l->has_data || (v->is_object && is_named(v, "data"));
+    for (size_t i = 0; i < N_STEPS; i++)
+        if (is_named(v, STEPS[i]))
+            l->step[i] = count_of(v);
+    for (size_t i = 0; i < N_TOTALS; i++)
+        if (is_named(v, TOTALS[i]))
+            l->total[i] = count_of(v);
+}
+
+static void add_unread(struct metric_record *r, const char *name, size_t n, size_t values)
+{
+    if (!r->unread)
+        r->unread = xstrndup(name, n < METRIC_NAME_MAX ? n : METRIC_NAME_MAX);
+    r->n_unread += values;
+}
+
+static void add_json(struct metric_record *r, const struct metric_json_value *v, size_t prefix)
+{
+    if (v->is_unread)
+        add_unread(r, v->name + prefix, v->n - prefix, 1);
+    else if (!v->is_object)
+        metric_add(r, v->name + prefix, v->n - prefix, v->value);
+}
+
+/* A member of {"step":1,"data":{…}}, or of our merged file. */
+static void take_data_member(const struct metric_json_value *v, struct json_line *l)
+{
+    static const size_t data = sizeof("data/") - 1, unread = sizeof("unread/") - 1;
+    if (v->depth == 0) {
+        l->in_data = v->is_object && is_named(v, "data");
+        l->in_unread = v->is_object && is_named(v, "unread");
+        read_ours(v, l->r);
+    } else if (l->in_data) {
+        add_json(l->r, v, data);
+    } else if (l->in_unread && count_of(v) > 0) {
+        add_unread(l->r, v->name + unread, v->n - unread, (size_t)count_of(v));
     }
 }
 
-static bool get_step(const json_t *o, const char *key, int64_t *ret)
+/* A plain line's. It may say how many steps there are; that is no metric. */
+static void take_plain_member(const struct metric_json_value *v, struct json_line *l)
 {
-    const json_t *v = json_object_get(o, key);
-    double step = json_is_number(v) ? json_number_value(v) : -1;
-    if (!(step >= 0) || step > STEP_LIMIT)
-        return false;
-    *ret = (int64_t)step;
-    return true;
+    size_t used = 0;
+    while (used < N_STEPS && l->step[used] < 0)
+        used++;
+    bool is_total = false;
+    for (size_t i = 0; i < N_TOTALS; i++)
+        is_total = is_total || (is_named(v, TOTALS[i]) && l->total[i] > 0);
+    if (!is_total && !is_named(v, STEPS[used]))
+        add_json(l->r, v, 0);
 }
 
-static void read_ours(const json_t *o, struct metric_record *r)
+static void take_member(const struct metric_json_value *v, void *arg)
 {
-    int64_t offset = json_get_int(o, "offset", 0), attempt = json_get_int(o, "attempt", 0);
-    int64_t at = json_get_int(o, "at", 0), total = json_get_int(o, "total", 0);
-    r->attempt = attempt > 0 && attempt < INT32_MAX ? (int)attempt : 0;
-    r->offset = offset > 0 ? (uint64_t)offset : 0;
-    r->at = at > 0 ? (usec_t)at : 0;
-    r->total = total > 0 ? total : 0;
-    r->from_log = json_get_bool(o, "from_log", false);
-    r->superseded = json_get_bool(o, "superseded", false);
+    struct json_line *l = arg;
+    if (l->has_data)
+        take_data_member(v, l);
+    else
+        take_plain_member(v, l);
 }
 
-/* json.dumps() of Python writes NaN and Infinity, which JSON has no word for: null here. */
-static void mend_odd(const char *text, struct buf *out)
+/* The object that begins at text. Returns how many bytes it has; 0: none. *ret_is_record: it is
+ * in *r. */
+static size_t read_json_object(const char *text, struct metric_record *r, bool *ret_is_record)
 {
-    static const char *const odd[] = {"-Infinity", "Infinity", "NaN"};
-    bool quoted = false;
-    for (const char *p = text; *p;) {
-        size_t len = 1;
-        if (quoted && *p == '\\' && p[1])
-            len = 2;
-        else if (*p == '"')
-            quoted = !quoted;
-        bool mended = false;
-        for (size_t i = 0; !quoted && !mended && i < array_len(odd); i++)
-            if ((mended = str_starts(p, odd[i])))
-                len = strlen(odd[i]);
-        (void)buf_add(out, mended ? "null" : p, mended ? 4 : len); /* overflow: out->failed */
-        p += len;
+    struct json_line l = {.r = r, .step = {-1, -1}, .total = {-1, -1}};
+    size_t n = metric_json_read(text, strlen(text), see_member, &l);
+    if (!n || (l.step[0] < 0 && l.step[1] < 0))
+        return n;
+    r->step = l.step[0] >= 0 ? l.step[0] : l.step[1];
+    (void)metric_json_read(text, n, take_member, &l); /* it is whole */
+    if (!l.has_data)
+        r->total = l.total[0] > 0 ? l.total[0] : l.total[1] > 0 ? l.total[1] : 0;
+    *ret_is_record = r->n > 0 || r->n_unread > 0;
+    return n;
+}
+
+/* An object may stand behind anything that ends there, as a progress bar does, but not within
+ * something: name={…}, f({…}), 'x{…}'. */
+static bool may_begin(const char *text, const char *at)
+{
+    return at == text || (!strchr("=(,[{\"'\\$", at[-1]) && !metric_is_word(at[-1]));
+}
+
+static bool metric_read_json(const char *text, struct metric_record *r)
+{
+    bool is_record = false;
+    const char *p = strchr(text, '{');
+    for (int tried = 0; p && tried < OBJECTS_MAX && !is_record; p = strchr(p, '{')) {
+        size_t n = 0;
+        if (may_begin(text, p)) {
+            n = read_json_object(p, r, &is_record);
+            tried++;
+        }
+        if (!is_record)
+            metric_record_release(r);
+        p += n ? n : 1;
     }
-}
-
-static json_t *metric_parse(const char *text)
-{
-    json_t *o = NULL;
-    size_t n = strlen(text);
-    if (json_parse(text, n, METRIC_LINE_MAX, &o, NULL) == 0)
-        return o;
-    if (!strstr(text, "NaN") && !strstr(text, "Infinity"))
-        return NULL;
-    struct buf out = BUF_INIT(2 * (size_t)METRIC_LINE_MAX);
-    mend_odd(text, &out);
-    if (out.failed || json_parse(buf_str(&out), out.len, out.max, &o, NULL) < 0)
-        o = NULL;
-    buf_release(&out);
-    return o;
-}
-
-/* A plain line may say how many steps there are; that is no metric. */
-static void take_total(json_t *o, struct metric_record *r)
-{
-    static const char *const totals[] = {"total_steps", "max_steps"};
-    for (size_t i = 0; i < array_len(totals); i++) {
-        int64_t total = 0;
-        if (!get_step(o, totals[i], &total) || total <= 0)
-            continue;
-        r->total = r->total ? r->total : total;
-        (void)json_object_del(o, totals[i]); /* it is there */
-    }
-}
-
-static bool metric_read_json(char *text, struct metric_record *r)
-{
-    static const char *const steps[] = {"step", "global_step"};
-    char *begin = strchr(text, '{'), *end = begin ? strrchr(begin, '}') : NULL;
-    if (!end || (begin > text && begin[-1] != ' '))
-        return false;
-    end[1] = 0;
-    _cleanup_(json_unrefp) json_t *o = metric_parse(begin);
-    size_t i = 0;
-    while (i < array_len(steps) && !get_step(o, steps[i], &r->step))
-        i++;
-    if (i == array_len(steps))
-        return false;
-    const json_t *data = json_get_object(o, "data");
-    if (data) {
-        read_ours(o, r);
-        metric_add_members(r, data, "", 0);
-    } else {
-        (void)json_object_del(o, steps[i]); /* it is there */
-        take_total(o, r);
-        metric_add_members(r, o, "", 0);
-    }
-    return r->n > 0;
+    return is_record;
 }
 
 /* ---- all ---- */
@@ -357,6 +383,11 @@ void metric_record_to_json(const struct metric_record *r, struct buf *out)
         jout_bool(&j, "from_log", true);
     if (r->total)
         jout_int(&j, "total", r->total);
+    if (r->n_unread) {
+        jout_open(&j, "unread", '{');
+        jout_int(&j, r->unread, (int64_t)r->n_unread);
+        jout_close(&j, '}');
+    }
     jout_open(&j, "data", '{');
     for (size_t i = 0; i < r->n; i++)
         jout_real(&j, r->v[i].name, r->v[i].value);

@@ -3,7 +3,8 @@
  *
  * Understood are verl's file logger ({"step":1,"data":{…}}), verl's line on the console
  * ("… step:1 - key:value - …", behind colours, actor names and progress bars), plain JSON lines
- * with a step and numbers ({"step":1,"total_steps":30,"loss":0.5}), and our own merged file
+ * with a step and numbers ({"step":1,"total_steps":30,"loss":0.5}), alone or behind a progress
+ * bar or a logger's prefix (what a value may be: metric_json.h), and our own merged file
  * (metric_record_to_json()). Everything else is no record. All bytes are allowed; what is too long
  * is cut or left out and counted. */
 #pragma once
@@ -30,6 +31,8 @@ struct metric_record {
     struct metric_value *v; /* each name once, with its last value */
     size_t n;
     size_t left_out; /* values past the ceilings */
+    char *unread;    /* the key of the first value that is no number; NULL: none */
+    size_t n_unread; /* such values */
 
     int64_t total; /* steps of the whole training, 0 = not told */
 

@@ -61,6 +61,10 @@ struct metric_watch {
     char ill_key[METRIC_NAME_MAX + 1]; /* the same of the newest attempt, until it is well again */
     int64_t ill_step;
 
+    char unread_key[METRIC_NAME_MAX + 1]; /* the first value that was no number; "" = none */
+    int64_t unread_step;
+    uint64_t n_unread;
+
     double window[WINDOW], base, best;
     size_t n_rewards;
     int64_t fallen_step; /* 0 = not */
@@ -288,6 +292,11 @@ void metric_watch_add(struct metric_watch *w, const struct metric_record *r)
     w->at = r->at;
     w->step = r->step > w->step ? r->step : w->step;
     w->n_left_out += r->left_out;
+    if (r->unread && !w->n_unread) {
+        text_copy(w->unread_key, r->unread);
+        w->unread_step = r->step;
+    }
+    w->n_unread += r->n_unread;
     metric_watch_set_total(w, r->total, true);
     metric_table_add(w->table, r);
     if (!metric_is_training(r))
@@ -379,6 +388,18 @@ static const struct field bad_rows[] = {
 };
 static const struct field_table bad_table = FIELD_TABLE(NULL, bad_rows, bad_page);
 
+struct unread_page {
+    const char *key;
+    int64_t step;
+    uint64_t values;
+};
+static const struct field unread_rows[] = {
+    FIELD_AT(unread_page, "key", FIELD_STR, key, .flags = FIELD_ALWAYS),
+    FIELD_AT(unread_page, "step", FIELD_INT, step),
+    FIELD_AT(unread_page, "values", FIELD_COUNT, values),
+};
+static const struct field_table unread_table = FIELD_TABLE(NULL, unread_rows, unread_page);
+
 struct fall_page {
     int64_t step;
     double best, now;
@@ -402,6 +423,7 @@ struct training_page {
     const struct curve_page *reward, *loss, *validation;
     const struct bad_page *bad;
     const struct fall_page *fall;
+    const struct unread_page *unread;
     uint64_t superseded, left_out;
     struct field_list attempts;
     char *latest; /* owned */
@@ -423,6 +445,7 @@ static const struct field training_rows[] = {
     PAGE("validation", FIELD_PART, validation, .of = &metric_curve_table),
     PAGE(NOT_FINITE, FIELD_PART, bad, .of = &bad_table),
     PAGE(COLLAPSE, FIELD_PART, fall, .of = &fall_table),
+    PAGE("unread", FIELD_PART, unread, .of = &unread_table, .flags = FIELD_OMIT),
     PAGE("superseded", FIELD_COUNT, superseded),
     PAGE("left_out", FIELD_COUNT, left_out),
     PAGE("attempts", FIELD_LIST, attempts, .of = &goodput_attempt_table),
@@ -517,6 +540,8 @@ void metric_watch_to_json(const struct metric_watch *w, struct jout *j, const ch
     size_t n = metric_table_keys(w->table), mfu = find_key(w, mfus, array_len(mfus));
     const struct bad_page bad = {.key = w->bad_key, .step = w->bad_step};
     const struct fall_page fall = {.step = w->fallen_step, .best = w->best, .now = w->fallen_to};
+    const struct unread_page unread = {
+        .key = w->unread_key, .step = w->unread_step, .values = w->n_unread};
     struct curve_page reward = {0}, loss = {0}, validation = {0};
     struct training_page page = {
         .keys = (int64_t)n,
@@ -526,6 +551,7 @@ void metric_watch_to_json(const struct metric_watch *w, struct jout *j, const ch
         .validation = curve_of(w, find_validation(w), &validation),
         .bad = *w->bad_key ? &bad : NULL,
         .fall = w->fallen_step ? &fall : NULL,
+        .unread = w->n_unread ? &unread : NULL,
         .superseded = w->n_superseded,
         .left_out = w->n_left_out + metric_table_left_out(w->table),
         .attempts = {.v = (void *)(uintptr_t)w->sums.v, .n = w->sums.n}, /* only written out */

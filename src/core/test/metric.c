@@ -105,7 +105,7 @@ static void reads_plain_json(void **state)
                        " \"ok\": true, \"list\": [1]}";
     assert_int_equal(read_text(line, &r), METRIC_RECORD);
     assert_int_equal(r.step, 5);
-    assert_true(isnan(metric_value(&r, "loss")) && isnan(metric_value(&r, "lr")));
+    assert_true(isnan(metric_value(&r, "loss")) && isinf(metric_value(&r, "lr")));
     assert_value(&r, "ok", 1);
     assert_int_equal(r.n, 3);
     metric_record_release(&r);
@@ -157,15 +157,74 @@ static void passes_over_the_rest(void **state)
         "{\"step\":-1,\"a\":1}",
         "{\"step\":\"1\",\"a\":1}",
         "{\"step\":1,\"a\":1",
-        "{\"step\":1,\"a\":NaN,}",
         "{\"step\":1,\"data\":{\"text\":\"x\"}}",
         "x{\"step\":1,\"a\":1}",
+        "config={\"step\":1,\"a\":1}",
+        "log({\"step\":1,\"a\":1})",
+        "[{\"step\":1,\"a\":1}]",
+        "\"{\"step\":1,\"a\":1}\"",
     };
     for (size_t i = 0; i < array_len(lines); i++) {
         struct metric_record r;
         assert_int_equal(read_text(lines[i], &r), METRIC_NOTHING);
         assert_null(r.v);
     }
+}
+
+static void reads_json_behind_anything(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "{\"step\":3,\"loss\":0.5}",
+        "  {\"step\":3,\"loss\":0.5}",
+        " 12%|#2  | 3/24 [00:03<00:21,  1.1it/s]{\"step\":3,\"loss\":0.5}",
+        "\r100%|####| 3/3\r{\"step\":3,\"loss\":0.5}",
+        "INFO:root:{\"step\":3,\"loss\":0.5}",
+        "2026-01-01 | INFO | {\"step\":3,\"loss\":0.5} | done",
+        "\033[32mINFO\033[0m>{\"step\":3,\"loss\":0.5}",
+        "{\"event\":\"begin\"} {\"step\":3,\"loss\":0.5}",
+        "{half {\"step\":3,\"loss\":0.5}",
+        "{\"step\":3,\"loss\":0.5,\"text\":\"\\ud83d \\u0000\"}",
+        "{\"step\":3,\"loss\":0.5,\"text\":\"\xff\xfe\"}",
+        "{\"step\":3.0,\"loss\":9,\"loss\":0.5}",
+    };
+    for (size_t i = 0; i < array_len(lines); i++) {
+        struct metric_record r;
+        assert_int_equal(read_text(lines[i], &r), METRIC_RECORD);
+        assert_int_equal(r.step, 3);
+        assert_int_equal(r.n, 1);
+        assert_int_equal(r.n_unread, 0);
+        assert_value(&r, "loss", 0.5);
+        metric_record_release(&r);
+    }
+}
+
+static void a_value_that_is_none_costs_itself(void **state)
+{
+    (void)state;
+    struct metric_record r, back;
+    struct buf out = BUF_INIT(1 << 12);
+    assert_int_equal(read_text("{\"step\":7,\"big\":1e999,\"huge\":99999999999999999999,"
+                               "\"a \\\"b\":tensor(1.0, device='cuda'),\"c\":?,\"loss\":2}",
+                               &r),
+                     METRIC_RECORD);
+    assert_int_equal(r.step, 7);
+    assert_int_equal(r.n_unread, 2);
+    assert_string_equal(r.unread, "a \"b");
+    assert_true(isinf(metric_value(&r, "big")) && metric_value(&r, "huge") > 9e19);
+    assert_value(&r, "loss", 2);
+    metric_record_to_json(&r, &out); /* argusd reads it again after a restart */
+    assert_int_equal(metric_read_line(out.data, out.len - 1, &back), METRIC_RECORD);
+    assert_string_equal(back.unread, "a \"b");
+    assert_int_equal(back.n_unread, 2);
+    assert_value(&back, "loss", 2);
+    metric_record_release(&r);
+    metric_record_release(&back);
+    assert_int_equal(read_text("{\"step\":7,\"loss\":tensor(1.0)}", &r), METRIC_RECORD);
+    assert_int_equal(r.step, 7); /* the step at least */
+    assert_int_equal(r.n, 0);
+    metric_record_release(&r);
+    buf_release(&out);
 }
 
 static void ceilings_hold(void **state)
@@ -248,6 +307,8 @@ int main(void)
         cmocka_unit_test(reads_the_total_of_plain_json),
         cmocka_unit_test(reads_the_total),
         cmocka_unit_test(passes_over_the_rest),
+        cmocka_unit_test(reads_json_behind_anything),
+        cmocka_unit_test(a_value_that_is_none_costs_itself),
         cmocka_unit_test(ceilings_hold),
         cmocka_unit_test(is_written_and_read_back),
         cmocka_unit_test(knows_a_validation),

@@ -78,6 +78,21 @@ static void metricread_take_line(const char *line,
     metric_record_release(&rec);
 }
 
+/* What goes back with \r, as progress bars do, begins a line anew. */
+static void metricread_take_pieces(const char *line,
+                                   size_t n,
+                                   uint64_t end,
+                                   const struct metricread_sink *s)
+{
+    for (const char *p = line, *stop = line + n; p < stop;) {
+        const char *back = memchr(p, '\r', (size_t)(stop - p));
+        const char *to = back ? back : stop;
+        if (metric_find(p, (size_t)(to - p)))
+            metricread_take_line(p, (size_t)(to - p), end, s);
+        p = to + 1;
+    }
+}
+
 /* Whole lines; text ends with a line's end, or at the end of its file. base: its offset. */
 static void metricread_take_lines(const char *text,
                                   size_t n,
@@ -90,8 +105,8 @@ static void metricread_take_lines(const char *text,
         const char *from = before ? before + 1 : text;
         const char *stop = memchr(p, '\n', (size_t)(end - p));
         const char *next = stop ? stop + 1 : end;
-        metricread_take_line(from, (size_t)((stop ? stop : end) - from),
-                             base + (uint64_t)(next - text), s);
+        metricread_take_pieces(from, (size_t)((stop ? stop : end) - from),
+                               base + (uint64_t)(next - text), s);
         p = next;
     }
 }
