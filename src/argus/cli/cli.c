@@ -36,7 +36,8 @@ int cli_open(struct cli *cli, struct err *err)
         return r;
     cli->client = client_new(&cli->settings);
     client_set_talk(cli->client, on_talk, cli);
-    client_set_language(cli->client, cli->term.lang == LANG_ZH ? MESSAGE_CHINESE : MESSAGE_ENGLISH,
+    client_set_language(cli->client,
+                        cli->term.lang == MESSAGE_CHINESE ? MESSAGE_CHINESE : MESSAGE_ENGLISH,
                         !cli->is_data);
     return 0;
 }
@@ -56,8 +57,8 @@ void cli_talk(const struct cli *cli, const char *fmt, ...)
 
 char *cli_err_text(const struct cli *cli, const struct err *err)
 {
-    const struct message_listener to = {.language = cli->term.lang == LANG_ZH ? MESSAGE_CHINESE
-                                                                              : MESSAGE_ENGLISH};
+    const struct message_listener to = {
+        .language = cli->term.lang == MESSAGE_CHINESE ? MESSAGE_CHINESE : MESSAGE_ENGLISH};
     struct buf held = {0};
     char *text =
         xstrdup(err->message ? message_say(err->message, err->args, &to, &held) : err->text);

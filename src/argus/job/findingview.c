@@ -138,7 +138,7 @@ void findingview_print(const struct finding *f, const struct term *t, FILE *out)
     _cleanup_(buf_release) struct buf where = BUF_INIT(TEXT_MAX), class = BUF_INIT(TEXT_MAX),
                                       fix = BUF_INIT(TEXT_MAX);
     _cleanup_(freep) char *advice = said_advice(
-        f->advice_code, f->advice, t->lang == LANG_ZH ? MESSAGE_CHINESE : MESSAGE_ENGLISH);
+        f->advice_code, f->advice, t->lang == MESSAGE_CHINESE ? MESSAGE_CHINESE : MESSAGE_ENGLISH);
     (void)buf_addf(&class, "%s - %s", finding_class_to_string(f->class),
                    finding_class_meaning(f->class)); /* short */
     add_where(&where, "rank", f->rank);

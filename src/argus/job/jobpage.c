@@ -89,7 +89,7 @@ static void print_proof(const struct page *p)
     const char *texts[] = {member_str(driver, "node"), ip, head};
     const char *bad[] = {head};
     char text[512];
-    enum lang lang = p->cli->term.lang;
+    enum message_language lang = p->cli->term.lang;
     if (json_is_true(on_worker))
         jobpage_line(p, MSG_L_PROOF, STYLE_GREEN,
                      msg_fill(lang, MSG_DRIVER_OK, texts, text, sizeof(text)));
@@ -292,7 +292,7 @@ static void print_goodput(const struct page *p)
     short_span_of(g, "save_s", save);
     jobpage_span_of(g, "mtbf_s", apart);
     const char *of_time[] = {percent, held, lost}, *of_saves[] = {steps, save, apart};
-    enum lang lang = p->cli->term.lang;
+    enum message_language lang = p->cli->term.lang;
     jobpage_line(p, MSG_L_GOODPUT, STYLE_PLAIN,
                  msg_fill(lang, MSG_GOODPUT, of_time, text, sizeof(text)));
     bool is_rate = json_get_int(g, "failures", 2) > 1;

@@ -281,8 +281,8 @@ static void pipe_print_plan(struct cli *cli, const json_t *plan, int output)
 static void pipe_tell_problems(const struct cli *cli, const struct problems *ps, const char *file)
 {
     struct buf text = BUF_INIT(PIPE_MAX_BYTES);
-    problems_to_text(ps, file, cli->term.lang == LANG_ZH ? MESSAGE_CHINESE : MESSAGE_ENGLISH,
-                     &text);
+    problems_to_text(ps, file,
+                     cli->term.lang == MESSAGE_CHINESE ? MESSAGE_CHINESE : MESSAGE_ENGLISH, &text);
     cli_talk(cli, "%s", buf_str(&text));
     buf_release(&text);
 }

@@ -96,7 +96,7 @@ char *curve_line(const json_t *curve, int width)
     return buf_take(&out);
 }
 
-char *curve_trouble(const json_t *metrics, enum lang lang)
+char *curve_trouble(const json_t *metrics, enum message_language lang)
 {
     static const struct {
         const char *key;

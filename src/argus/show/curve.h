@@ -16,4 +16,4 @@ char *curve_progress(const json_t *metrics, const struct when *w);
 /* "critic/score/mean 0.512 ▁▂▃▅▇ 0.05 to 0.512", within width columns where it can. */
 char *curve_line(const json_t *curve, int width);
 /* "actor/grad_norm is not a number since step 12" */
-char *curve_trouble(const json_t *metrics, enum lang lang);
+char *curve_trouble(const json_t *metrics, enum message_language lang);

@@ -20,17 +20,17 @@ static const struct words WORDS[] = {
 };
 static_assert(array_len(WORDS) == MSG_COUNT, "one row for each message");
 
-enum lang lang_from_string(const char *locale)
+enum message_language lang_from_string(const char *locale)
 {
-    return locale && str_starts(locale, "zh") ? LANG_ZH : LANG_EN;
+    return locale && str_starts(locale, "zh") ? MESSAGE_CHINESE : MESSAGE_ENGLISH;
 }
 
-const char *msg(enum lang lang, enum msg_id id)
+const char *msg(enum message_language lang, enum msg_id id)
 {
     return WORDS[id].text[lang];
 }
 
-const char *msg_fill(enum lang lang,
+const char *msg_fill(enum message_language lang,
                      enum msg_id id,
                      const char *const *texts,
                      char *out,

@@ -4,8 +4,7 @@
  * The language is that of LC_ALL, LC_MESSAGES or LANG. Codes, state words, exit
  * statuses and everything in -o json stay as they are in every language. */
 #pragma once
-
-enum lang { LANG_EN, LANG_ZH };
+#include "base/message.h"
 
 /* X(enumerator, English, Chinese) */
 #define MSG_TABLE(X)                                                                                    \
@@ -341,14 +340,14 @@ enum msg_id {
 };
 
 /* From a value such as "zh_CN.UTF-8"; NULL is English. */
-enum lang lang_from_string(const char *locale);
+enum message_language lang_from_string(const char *locale);
 
 /* Borrowed for ever. */
-const char *msg(enum lang lang, enum msg_id id);
+const char *msg(enum message_language lang, enum msg_id id);
 
 /* A message with up to three texts put in place of its %s, in order; for messages that take
  * texts only. Returns out, cut to fit. */
-const char *msg_fill(enum lang lang,
+const char *msg_fill(enum message_language lang,
                      enum msg_id id,
                      const char *const *texts,
                      char *out,

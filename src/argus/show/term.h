@@ -21,7 +21,7 @@ struct term {
     bool is_tty;  /* stdout */
     bool is_talk; /* stderr */
     bool colour;  /* of stdout; NO_COLOR, TERM=dumb and pipes switch it off */
-    enum lang lang;
+    enum message_language lang;
 };
 
 /* Width: $COLUMNS, else the terminal's, else none. */

@@ -12,7 +12,7 @@ enum { WHEN_TEXT_MAX = 64 };
 struct when {
     usec_t now;
     bool utc;
-    enum lang lang;
+    enum message_language lang;
 };
 
 /* The time of a member such as "queued_at"; 0 when it is missing, null or no time. */

@@ -79,8 +79,9 @@ static void trouble(void **state)
         json("{\"not_finite\":{\"key\":\"actor/pg_loss\",\"step\":7}}");
     _cleanup_(json_unrefp) json_t *fallen =
         json("{\"not_finite\":null,\"collapse\":{\"step\":9,\"best\":0.7,\"now\":0.1}}");
-    _cleanup_(freep) char *a = curve_trouble(bad, LANG_EN), *b = curve_trouble(fallen, LANG_EN);
-    _cleanup_(freep) char *c = curve_trouble(NULL, LANG_EN);
+    _cleanup_(freep) char *a = curve_trouble(bad, MESSAGE_ENGLISH),
+                          *b = curve_trouble(fallen, MESSAGE_ENGLISH);
+    _cleanup_(freep) char *c = curve_trouble(NULL, MESSAGE_ENGLISH);
     assert_string_equal(a, "actor/pg_loss is not a number since step 7");
     assert_string_equal(b, "the reward fell back: 0.7 at best, 0.1 at step 9");
     assert_string_equal(c, "");

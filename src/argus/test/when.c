@@ -17,7 +17,7 @@ static void test_point(void **state)
     assert_string_equal(when_point(&w, NOW - 119 * USEC_MIN, text), "1h ago");
     assert_string_equal(when_point(&w, NOW - 49 * USEC_HOUR, text), "2d ago");
     assert_string_equal(when_point(&w, NOW + 3 * USEC_HOUR, text), "in 3h");
-    w.lang = LANG_ZH;
+    w.lang = MESSAGE_CHINESE;
     assert_string_equal(when_point(&w, NOW - 3 * USEC_MIN, text), "3m前");
     w.utc = true;
     assert_string_equal(when_point(&w, NOW, text), "2027-01-15T08:00:00Z");

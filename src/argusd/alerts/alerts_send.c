@@ -175,10 +175,10 @@ static void outlet_log(struct outlet *o)
         _cleanup_(json_unrefp) json_t *p = NULL;
         const char *text = o->first->payload;
         if (json_parse(text, strlen(text), ALERT_PAYLOAD_MAX, &p, NULL) == 0)
-            log_warn(
-                "alert", "%s message=%s",
-                json_get_str(p, o->receiver->language == ALERT_CHINESE ? "title_zh" : "title", ""),
-                o->first->id);
+            log_warn("alert", "%s message=%s",
+                     json_get_str(
+                         p, o->receiver->language == MESSAGE_CHINESE ? "title_zh" : "title", ""),
+                     o->first->id);
         o->sending = 1;
         outlet_took(o, NULL, clock_mono());
     }

@@ -61,7 +61,7 @@ static void alerts_note(struct alerts *as, const struct alert *a, const char *ki
     struct access_thing thing = alerts_thing(a);
     char object[ALERT_ID_MAX + 8], shown[600];
     text_printf(object, "alert/%s", a->id);
-    alert_sentence(a, ALERT_ENGLISH, false, &text);
+    alert_sentence(a, MESSAGE_ENGLISH, false, &text);
     text_copy(shown, buf_str(&text));
     struct events_note note = {.thing = &thing,
                                .kind = kind,

@@ -56,7 +56,7 @@ char *alert_borrow(const char *text)
     return (char *)(uintptr_t)text;
 }
 
-static char *alert_said(const struct alert *a, enum alert_language in, bool is_fix)
+static char *alert_said(const struct alert *a, enum message_language in, bool is_fix)
 {
     struct buf out = BUF_INIT(ALERT_SHOWN_MAX);
     alert_sentence(a, in, is_fix, &out);
@@ -80,10 +80,10 @@ void alert_page_fill(const struct api *api,
                                 .open = a->open,
                                 .incident = alert_borrow(i->id),
                                 .silenced_by = s ? alert_borrow(s->id) : NULL,
-                                .text = alert_said(a, ALERT_ENGLISH, false),
-                                .text_zh = alert_said(a, ALERT_CHINESE, false),
-                                .fix = alert_said(a, ALERT_ENGLISH, true),
-                                .fix_zh = alert_said(a, ALERT_CHINESE, true),
+                                .text = alert_said(a, MESSAGE_ENGLISH, false),
+                                .text_zh = alert_said(a, MESSAGE_CHINESE, false),
+                                .fix = alert_said(a, MESSAGE_ENGLISH, true),
+                                .fix_zh = alert_said(a, MESSAGE_CHINESE, true),
                                 .facts = a->args,
                                 .count = a->count,
                                 .since = a->since,

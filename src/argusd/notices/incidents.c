@@ -78,7 +78,7 @@ static int incident_may(struct resource_ask *q,
                           MESSAGE_ARGS(MESSAGE_STR("id", i->id)));
 }
 
-static char *page_title(struct resource_ask *q, const struct incident *i, enum alert_language in)
+static char *page_title(struct resource_ask *q, const struct incident *i, enum message_language in)
 {
     const struct alert *first = incident_first(i);
     struct buf out = BUF_INIT(ALERT_SHOWN_MAX);
@@ -96,8 +96,8 @@ static void incident_fill(struct resource_ask *q, const void *x, void *out)
     *page = (struct incident_page){.id = alert_borrow(i->id),
                                    .cause = i->cause,
                                    .merged_into = i->merged_into,
-                                   .title = page_title(q, i, ALERT_ENGLISH),
-                                   .title_zh = page_title(q, i, ALERT_CHINESE),
+                                   .title = page_title(q, i, MESSAGE_ENGLISH),
+                                   .title_zh = page_title(q, i, MESSAGE_CHINESE),
                                    .severity = i->severity,
                                    .open = i->open,
                                    .opened_at = i->opened_at,
@@ -163,8 +163,8 @@ static void incident_report_reply(struct http_req *req, void *app)
         i = NULL;
     }
     if (i) {
-        incident_report(i, html, zh ? ALERT_CHINESE : ALERT_ENGLISH, clock_wall(), incident_sees,
-                        &q, &out);
+        incident_report(i, html, zh ? MESSAGE_CHINESE : MESSAGE_ENGLISH, clock_wall(),
+                        incident_sees, &q, &out);
         http_reply(req, 200, html ? "text/html; charset=utf-8" : "text/markdown; charset=utf-8",
                    &out, api_reader_barrier(q.a));
     } else {

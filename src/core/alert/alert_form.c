@@ -96,7 +96,7 @@ static void sign_feishu(const struct alert_order *o, struct jout *j)
 
 static void say_one(const struct alert_order *o, const json_t *p, struct buf *out)
 {
-    bool zh = o->to->language == ALERT_CHINESE;
+    bool zh = o->to->language == MESSAGE_CHINESE;
     const json_t *line;
     size_t i;
     (void)buf_adds(out, json_get_str(p, zh ? "title_zh" : "title", ""));
@@ -124,7 +124,7 @@ static char *say_all(const struct alert_order *o, size_t most)
 
 static const char *say_title(const struct alert_order *o)
 {
-    return json_get_str(o->payloads[0], o->to->language == ALERT_CHINESE ? "title_zh" : "title",
+    return json_get_str(o->payloads[0], o->to->language == MESSAGE_CHINESE ? "title_zh" : "title",
                         "");
 }
 

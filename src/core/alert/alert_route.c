@@ -23,7 +23,8 @@ static const int64_t kind_most[] = {
     ALERT_KIND_TABLE(X)
 #undef X
 };
-static const char *const language_names[] = {[ALERT_ENGLISH] = "en", [ALERT_CHINESE] = "zh", NULL};
+static const char *const language_names[] =
+    {[MESSAGE_ENGLISH] = "en", [MESSAGE_CHINESE] = "zh", NULL};
 
 enum { RECEIVERS_MAX = 100, ROUTES_MAX = 100, DAY_MINUTES = 24 * 60 };
 

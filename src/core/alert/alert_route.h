@@ -20,8 +20,6 @@ enum alert_kind { ALERT_KIND_TABLE(X) ALERT_KIND_END };
 #undef X
 extern const char *const alert_kind_names[];
 
-enum alert_language { ALERT_ENGLISH, ALERT_CHINESE };
-
 struct alert_receiver {
     char *name;
     int kind;

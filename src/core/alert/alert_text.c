@@ -135,10 +135,10 @@ void alert_fill(const char *text, const char *args, struct buf *out)
     (void)buf_adds(out, text);
 }
 
-void alert_sentence(const struct alert *a, enum alert_language in, bool is_fix, struct buf *out)
+void alert_sentence(const struct alert *a, enum message_language in, bool is_fix, struct buf *out)
 {
     const char *zh = is_fix ? a->fix_zh : a->zh, *en = is_fix ? a->fix : a->text;
-    alert_fill(str_or(in == ALERT_CHINESE && zh ? zh : en, ""), a->args, out);
+    alert_fill(str_or(in == MESSAGE_CHINESE && zh ? zh : en, ""), a->args, out);
 }
 
 const struct alert *incident_first(const struct incident *i)
@@ -169,7 +169,7 @@ size_t incident_jobs(const struct incident *i)
 
 void incident_title(const struct incident *i,
                     enum alert_what what,
-                    enum alert_language in,
+                    enum message_language in,
                     struct buf *out)
 {
     const struct alert *first = incident_first(i);
@@ -204,8 +204,8 @@ double incident_gpu_hours(const struct incident *i, usec_t now)
 static void payload_alert(const struct alert *a, struct jout *j)
 {
     struct buf text = BUF_INIT(SENTENCE_MAX), zh = BUF_INIT(SENTENCE_MAX);
-    alert_sentence(a, ALERT_ENGLISH, false, &text);
-    alert_sentence(a, ALERT_CHINESE, false, &zh);
+    alert_sentence(a, MESSAGE_ENGLISH, false, &text);
+    alert_sentence(a, MESSAGE_CHINESE, false, &zh);
     jout_open(j, NULL, '{');
     jout_str(j, "id", a->id);
     jout_str(j, "rule", a->rule);
@@ -225,7 +225,7 @@ static void payload_alert(const struct alert *a, struct jout *j)
 }
 
 static void payload_lines(const struct incident *i,
-                          enum alert_language in,
+                          enum message_language in,
                           const char *key,
                           struct jout *j)
 {
@@ -288,11 +288,12 @@ void incident_payload(const struct incident *i,
     struct jout j = jout_begin(out);
     payload_head(id, what, now, &j);
     payload_incident(i, now, &j);
-    for (int in = ALERT_ENGLISH; in <= ALERT_CHINESE; in++) {
+    for (int in = MESSAGE_ENGLISH; in <= MESSAGE_CHINESE; in++) {
         struct buf title = BUF_INIT(TITLE_MAX * 4);
-        incident_title(i, what, (enum alert_language)in, &title);
-        jout_str(&j, in == ALERT_ENGLISH ? "title" : "title_zh", buf_str(&title));
-        payload_lines(i, (enum alert_language)in, in == ALERT_ENGLISH ? "lines" : "lines_zh", &j);
+        incident_title(i, what, (enum message_language)in, &title);
+        jout_str(&j, in == MESSAGE_ENGLISH ? "title" : "title_zh", buf_str(&title));
+        payload_lines(i, (enum message_language)in, in == MESSAGE_ENGLISH ? "lines" : "lines_zh",
+                      &j);
         buf_release(&title);
     }
     jout_close(&j, '}');
@@ -303,9 +304,9 @@ void alert_test_payload(const char *id, const char *by, usec_t now, struct buf *
     struct jout j = jout_begin(out);
     payload_head(id, ALERT_TEST, now, &j);
     jout_null(&j, "incident");
-    for (int in = ALERT_ENGLISH; in <= ALERT_CHINESE; in++) {
-        jout_str(&j, in == ALERT_ENGLISH ? "title" : "title_zh", said[SAID_TEST][in]);
-        jout_open(&j, in == ALERT_ENGLISH ? "lines" : "lines_zh", '[');
+    for (int in = MESSAGE_ENGLISH; in <= MESSAGE_CHINESE; in++) {
+        jout_str(&j, in == MESSAGE_ENGLISH ? "title" : "title_zh", said[SAID_TEST][in]);
+        jout_open(&j, in == MESSAGE_ENGLISH ? "lines" : "lines_zh", '[');
         jout_str(&j, NULL, by);
         jout_close(&j, ']');
     }
@@ -317,7 +318,7 @@ void alert_test_payload(const char *id, const char *by, usec_t now, struct buf *
 struct report {
     struct buf *out;
     bool is_html;
-    enum alert_language in;
+    enum message_language in;
 };
 
 /* Text of others: nothing in it is markup. */
@@ -422,7 +423,7 @@ static void report_done(const struct report *r, const struct incident *i)
 
 void incident_report(const struct incident *i,
                      bool is_html,
-                     enum alert_language in,
+                     enum message_language in,
                      usec_t now,
                      incident_sees_f sees,
                      void *arg,

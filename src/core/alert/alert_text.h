@@ -9,14 +9,14 @@
  * not there "?". Nothing of a fact is read as a template. */
 void alert_fill(const char *text, const char *args, struct buf *out);
 /* The alert's sentence, or (is_fix) what to do: "" if there is none. */
-void alert_sentence(const struct alert *a, enum alert_language in, bool is_fix, struct buf *out);
+void alert_sentence(const struct alert *a, enum message_language in, bool is_fix, struct buf *out);
 
 enum alert_what { ALERT_OPENED, ALERT_GREW, ALERT_ESCALATED, ALERT_RESOLVED, ALERT_TEST };
 extern const char *const alert_what_names[];
 /* "[critical] node 'w1' is lost: … (8 jobs)" */
 void incident_title(const struct incident *i,
                     enum alert_what what,
-                    enum alert_language in,
+                    enum message_language in,
                     struct buf *out);
 size_t incident_jobs(const struct incident *i);
 /* The worst alert, the oldest of those; what the title says. NULL: it has none. */
@@ -40,7 +40,7 @@ enum { INCIDENT_REPORT_MAX = 2 << 20 };
 typedef bool (*incident_sees_f)(const struct alert *a, void *arg);
 void incident_report(const struct incident *i,
                      bool is_html,
-                     enum alert_language in,
+                     enum message_language in,
                      usec_t now,
                      incident_sees_f sees,
                      void *arg,

@@ -226,7 +226,7 @@ static void test_for_and_hysteresis(void **state)
     assert_null(incident_at(w.t, 1));
     assert_int_equal(i->alerts.n, 2);
     struct buf out = BUF_INIT(1000);
-    alert_sentence(incident_alert(i, 1), ALERT_ENGLISH, false, &out);
+    alert_sentence(incident_alert(i, 1), MESSAGE_ENGLISH, false, &out);
     assert_string_equal(buf_str(&out), "at 95");
     buf_release(&out);
     world_end(&w);
@@ -284,7 +284,7 @@ static void test_one_cause_is_one_incident(void **state)
         assert_int_equal(incident_jobs(node), 8);
         assert_int_equal(node->severity, ALERT_CRITICAL);
         struct buf title = BUF_INIT(1000);
-        incident_title(node, ALERT_OPENED, ALERT_ENGLISH, &title);
+        incident_title(node, ALERT_OPENED, MESSAGE_ENGLISH, &title);
         assert_string_equal(buf_str(&title), "[critical] lost ? (8 jobs)");
         buf_release(&title);
         world_end(&w);
@@ -549,11 +549,11 @@ static void test_report(void **state)
     lose_jobs(&w, 0, 8, T);
     struct incident *i = incident_at(w.t, 0);
     assert_true(alert_table_ack(incident_alert(i, 0), i, "<b>", "x | y", T));
-    incident_report(i, true, ALERT_CHINESE, T + USEC_HOUR, NULL, NULL, &out);
+    incident_report(i, true, MESSAGE_CHINESE, T + USEC_HOUR, NULL, NULL, &out);
     assert_null(strstr(buf_str(&out), "<b>"));
     assert_non_null(strstr(buf_str(&out), "64.00 GPU")); /* 8 jobs x 8 GPUs x 1 hour */
     buf_reset(&out);
-    incident_report(i, false, ALERT_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
+    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
     assert_non_null(strstr(buf_str(&out), "# Incident i1"));
     assert_non_null(strstr(buf_str(&out), "x \\| y"));
     buf_release(&out);
