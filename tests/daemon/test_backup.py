@@ -125,7 +125,7 @@ def test_what_somebody_has_meddled_with(argusd):
     assert f"{name} is in place" in said
     said = restore(argusd, "--from", "argus-20990101T000004Z.backup", code=1)
     assert "cannot be used" in said
-    assert "is no name of a backup" in restore(argusd, "--from", "../../state/argus.db", code=1)
+    assert "is not a valid backup name" in restore(argusd, "--from", "../../state/argus.db", code=1)
     argusd.start()
     assert ids(argusd) == {job}
 

@@ -364,7 +364,7 @@ static const struct message_row rows[] = {
         "the tree has more than {most} files: take less of it",
         "目录树有超过 {most} 个文件：请少取一些"),
     SAY("cli_no_pack", "the archive cannot be written: {why}", "压缩包不能写入：{why}"),
-    SAY("cli_no_snapshot", "'{text}' is no name of a snapshot", "'{text}' 不是快照的名字"),
+    SAY("cli_no_snapshot", "'{text}' is not a valid snapshot name", "'{text}' 不是快照的名字"),
     SAY("cli_a_directory", "'{path}' is a directory", "'{path}' 是目录"),
     SAY("cli_no_keep",
         "the input cannot be kept in a temporary file: {why}",

@@ -25,7 +25,7 @@ static const struct message_row rows[] = {
         "上传有 'name'、大小 'bytes'（整数），还可以有 'sha256'"),
     SAY("upload_no_offset", "say where the bytes belong: ?offset=N", "说明字节属于哪里：?offset=N"),
     SAY("bad_file_name",
-        "'{name}' is no name of a file: 1 to {most} bytes without '/' and control characters",
+        "'{name}' is not a valid file name: use 1 to {most} bytes without '/' and control characters",
         "'{name}' 不是文件名：1 到 {most} 字节，没有 '/' 和控制字符"),
     SAY("bad_sha256",
         "'{text}' is no SHA-256: 64 lower-case hex digits",
@@ -252,6 +252,6 @@ static const struct message_row rows[] = {
     SAY("entry_size",
         "'{name}' in the archive has not the size that the archive says",
         "压缩包中的 '{name}' 大小与压缩包所说不符"),
-    SAY("no_file_name", "'{name}' is no name of a file", "'{name}' 不是文件名"),
+    SAY("no_file_name", "'{name}' is not a valid file name", "'{name}' 不是文件名"),
 };
 const struct message_family message_file = MESSAGE_FAMILY(rows);

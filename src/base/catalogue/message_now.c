@@ -56,7 +56,7 @@ static const struct message_row rows[] = {
         "'{path}' is damaged: SQLite's integrity check fails",
         "'{path}' 已损坏：SQLite 的完整性检查不通过"),
     SAY("backup_no_name",
-        "'{name}' is no name of a backup: 'argusd restore --list' shows them",
+        "'{name}' is not a valid backup name: 'argusd restore --list' shows all backups",
         "'{name}' 不是备份的名字：'argusd restore --list' 列出所有备份"),
     SAY("backup_no_open", "'{name}' cannot be used: {why}", "'{name}' 无法使用：{why}"),
     SAY("backup_under_way",

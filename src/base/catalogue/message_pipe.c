@@ -4,7 +4,7 @@
 
 static const struct message_row rows[] = {
     SAY_FIX("pipe_name",
-            "'{name}' is no name of a pipeline, step or parameter",
+            "'{name}' is not a valid name for a pipeline, step or parameter",
             "'{name}' 不能作为流水线、步骤或参数的名字",
             "a-z, 0-9, '-' and '_', at most {most} characters, a letter or digit first",
             "用 a-z、0-9、'-' 和 '_'，最多 {most} 个字符，以字母或数字开头"),

@@ -5,7 +5,7 @@
 static const struct message_row rows[] = {
     SAY_FIX(
         "serve_name",
-        "'{name}' is no name of a service",
+        "'{name}' is not a valid service name",
         "'{name}' 不能作为服务的名字",
         "a-z, 0-9 and '-', at most {most} characters, a letter or digit first, and no '-v<number>' at its end",
         "用 a-z、0-9 和 '-'，最多 {most} 个字符，以字母或数字开头，且不以 '-v<数字>' 结尾"),

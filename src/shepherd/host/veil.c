@@ -226,7 +226,7 @@ static void veil_compare(const struct pattern *p, const char *s, size_t left, st
         ret->is_partly = true;
 }
 
-/* look() for the end of the text, where fewer bytes are left than a window has. */
+/* Finds a value at the end of the text, where fewer bytes are left than a window has. */
 static struct found look_near_end(const struct veil *v, const char *s, size_t left)
 {
     struct found f = {0};

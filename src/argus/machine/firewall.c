@@ -2,7 +2,7 @@
 /* firewall.c - writes the rules down in three forms; see firewall.h. All of an answer is checked
  * before the first line is written, so that nothing of a bad one is printed. Within a form each
  * rule first lets in whom it names and then, where it is closed, keeps all others out. */
-#include "argus/show/firewall.h"
+#include "argus/machine/firewall.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
