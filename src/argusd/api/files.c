@@ -220,7 +220,7 @@ static const struct field entry_rows[] = {
 static const struct field_table entry_table = {NULL, entry_rows, array_len(entry_rows),
                                                sizeof(struct entry_page), FIELD_SHOWN};
 
-/* All rows of a directory; those of FIELD_SHOWN of what is none. */
+/* A directory is shown with all of these rows, anything else with those of FIELD_SHOWN. */
 struct look_page {
     const char *path, *next_cursor;
     struct entry_page self;

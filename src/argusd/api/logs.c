@@ -245,7 +245,8 @@ static void on_later_gone(struct http_req *req, void *arg)
     l->req = NULL;
 }
 
-/* Whatever came of it: its offset is one that nothing newer lies before. */
+/* The begin is known, or the reader gave up; in both cases every line written since the request
+ * lies behind p->offset. */
 static void on_begin_known(struct logpart *p, void *arg)
 {
     struct later *l = arg;

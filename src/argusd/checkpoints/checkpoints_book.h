@@ -53,11 +53,12 @@ struct book {
 /* ---- checkpoints_book.c: the row ---- */
 
 void book_release(struct book *b); /* what it owns but the asks */
-/* The row's text; NULL where there is nothing to keep. Of very many the newest are kept. */
+/* The book as the text of its row; NULL when there is nothing to keep. A long list keeps its
+ * newest entries. */
 char *book_text(const struct book *b);
-/* Back; what cannot be read is not there. */
+/* Reads the text of a row into the book; an entry that cannot be read is left out. */
 void book_read(struct book *b, const char *text);
-/* What is known of it as its row, if that is another one than it is. */
+/* Writes the book to its row when the row differs from it. */
 void book_keep(struct book *b);
 
 /* ---- checkpoints_use.c: who needs it ---- */

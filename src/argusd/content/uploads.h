@@ -83,10 +83,10 @@ must_check int uploads_add(struct uploads *us,
                            const struct upload_wish *wish,
                            struct upload **ret,
                            struct err *err);
-/* Of one whose size nobody said: it has so many bytes at least, below the same ceilings. Fails as
- * above. */
+/* An upload whose size was not declared has at least `bytes` bytes now. The ceilings and errors
+ * are those of uploads_add(). */
 must_check int uploads_grow(struct uploads *us, const char *id, uint64_t bytes, struct err *err);
-/* Of this user (NULL = any); ERR_NOT_FOUND. */
+/* The upload `id` of the user (NULL: of any user); ERR_NOT_FOUND. */
 must_check int uploads_find(const struct uploads *us,
                             const char *id,
                             const char *user,

@@ -166,9 +166,11 @@ void jobs_note_by(struct live *l,
                   usec_t now);
 /* The job's stored detail changed outside a transition (proof, argv). */
 void jobs_save(struct live *l);
-/* The same, and nobody is told: figures that change by themselves. */
+/* Stores the job's detail as jobs_save() does, but tells no follower: for figures that change by
+ * themselves. */
 void jobs_keep(struct live *l);
-/* The same of the past, also of one that is over: who waits is told, nothing is owed for it. */
+/* Stores a change to the job's past, also when the job is over. Followers are told; the change
+ * starts no action of Argus. */
 void jobs_amend(struct live *l);
 
 /* Now, on both clocks, for job_deadline() and the like. */

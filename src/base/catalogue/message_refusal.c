@@ -160,7 +160,7 @@ static const struct message_row rows[] = {
         "{job} is {state}: only a job that is over is archived",
         "{job}是 {state}：只有已结束的作业可以归档"),
     SAY("held_by_another",
-        "{job} was held by '{holder}'; he or an admin releases it",
+        "{job} was held by '{holder}'; only that user or an admin can release it",
         "{job}由 '{holder}' 挂起；由其本人或管理员释放"),
     SAY("not_retried", "{job} cannot be retried: {why}", "{job}不能重试：{why}"),
     SAY("no_fix",

@@ -238,8 +238,8 @@ static size_t sift_pieces(const struct needles *n,
     return found;
 }
 
-/* Of the windows that hold those pieces the ones that may be of a needle, counted from one before
- * from, into out, which has room for two per piece. How many. */
+/* Looks at the windows that hold the given pieces and writes to out those that a needle may begin
+ * in, as offsets counted from `from - 1`. out has room for two per piece. Returns how many. */
 static size_t sift_windows(const struct needles *n,
                            const char *text,
                            size_t from,

@@ -158,7 +158,8 @@ struct access_thing {
     const struct strv *shared;   /* "user/bob", "project/rl": so do these; NULL = nobody */
 };
 
-/* Of which kinds one of this role sees each thing that is so related to him: "job,node". */
+/* The kinds of things that a user of this role sees when the thing has this relation to the user:
+ * "job,node". */
 enum { ACCESS_KINDS_TEXT = 160 };
 void access_list_seen(enum access_relation relation,
                       enum access_role role,
