@@ -37,6 +37,11 @@ const char *hash_sha256_hex(const void *p, size_t n, char ret[static HASH_HEX])
 static_assert(sizeof(struct hash_running) >= sizeof(crypto_hash_sha256_state), "it fits");
 static_assert(_Alignof(struct hash_running) >= _Alignof(crypto_hash_sha256_state), "it fits");
 
+bool hash_is_hex(const char *text)
+{
+    return strlen(text) == HASH_HEX - 1 && strspn(text, "0123456789abcdef") == HASH_HEX - 1;
+}
+
 void hash_begin(struct hash_running *h)
 {
     (void)crypto_hash_sha256_init((crypto_hash_sha256_state *)(void *)h); /* always 0 */

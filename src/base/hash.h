@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - SHA-256 and random bytes, by libsodium; base64url without padding. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,8 @@ enum { HASH_BYTES = 32, HASH_HEX = 65 };
 void hash_init(void);
 void hash_sha256(const void *p, size_t n, unsigned char ret[static HASH_BYTES]);
 const char *hash_sha256_hex(const void *p, size_t n, char ret[static HASH_HEX]);
+/* The text is a SHA-256 as hash_sha256_hex() writes it: 64 digits, lower case. */
+bool hash_is_hex(const char *text);
 /* hash_hex() for bytes that come in pieces: begin, add any number of times, end. The state may
  * be copied, kept in a file, and continued on a machine of the same kind. */
 struct hash_running {

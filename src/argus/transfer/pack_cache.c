@@ -108,7 +108,7 @@ static size_t pack_cache_look(const struct stat *st, char ret[static KEY_BYTES])
 static bool pack_cache_read_hex(const char *s, unsigned char ret[static HASH_BYTES])
 {
     static const char digits[] = "0123456789abcdef";
-    if (strlen(s) != HASH_HEX - 1 || strspn(s, digits) != HASH_HEX - 1)
+    if (!hash_is_hex(s))
         return false;
     for (size_t i = 0; i < HASH_BYTES; i++)
         ret[i] = (unsigned char)((strchr(digits, s[2 * i]) - digits) << 4 |

@@ -151,8 +151,7 @@ static int api_snapshots_read_form(const json_t *v, struct form *f, struct err *
     if (common && !json_is_boolean(common) && !json_is_null(common))
         return message_refuse(err, ERR_BAD_REQUEST, "no_bool",
                               MESSAGE_ARGS(MESSAGE_STR("key", "common")));
-    if (f->hash &&
-        (strlen(f->hash) != HASH_HEX - 1 || strspn(f->hash, "0123456789abcdef") != HASH_HEX - 1))
+    if (f->hash && !hash_is_hex(f->hash))
         return message_refuse(err, ERR_BAD_REQUEST, "snapshot_bad_hash", MESSAGE_NO_ARGS);
     if (!f->upload && !f->hash)
         return message_refuse(err, ERR_BAD_REQUEST, "snapshot_no_content", MESSAGE_NO_ARGS);

@@ -355,7 +355,7 @@ static int uploads_check_name(const char *name, struct err *err)
 
 static int check_hash(const char *hex, struct err *err)
 {
-    if (strlen(hex) == HASH_HEX - 1 && strspn(hex, "0123456789abcdef") == HASH_HEX - 1)
+    if (hash_is_hex(hex))
         return 0;
     return message_refuse(err, ERR_BAD_REQUEST, "bad_sha256",
                           MESSAGE_ARGS(MESSAGE_STR("text", hex)));

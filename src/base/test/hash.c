@@ -15,6 +15,11 @@ static void test_known(void **state)
                         "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_string_equal(hash_sha256_hex("", 0, hex),
                         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_true(hash_is_hex(hex));
+    hex[3] = 'E';
+    assert_false(hash_is_hex(hex)); /* upper case */
+    assert_false(hash_is_hex(""));
+    assert_false(hash_is_hex("e3b0c4"));
 }
 
 static void test_pieces(void **state)

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of rules in metric_json.h, row by row. */
-#define _GNU_SOURCE
-#include "core/metric/metric_json.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/buf.h"
+#include "base/str.h"
+#include "base/unit.h"
+#include "core/metric/metric_json.h"
 
 static void put(const struct metric_json_value *v, void *arg)
 {
@@ -73,7 +66,7 @@ static void each_row_of_the_table(void **state)
         {"{\"a\":1} and more {", "a=1"},
     };
     struct buf out = BUF_INIT(4096);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+    for (size_t i = 0; i < array_len(rows); i++) {
         assert_true(said(rows[i].text, strlen(rows[i].text), &out) > 0);
         assert_string_equal(buf_str(&out), rows[i].said);
     }
@@ -91,7 +84,7 @@ static void what_has_no_end_is_none(void **state)
     assert_int_equal(said(whole, sizeof(whole) - 1, &out), sizeof(whole) - 1);
     static const char *const none[] = {"",        "x",       "[1]",       "{a:1}",
                                        "{'a':1}", "{\"a\"}", "{\"a\":1]", "{,}"};
-    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+    for (size_t i = 0; i < array_len(none); i++)
         assert_int_equal(said(none[i], strlen(none[i]), &out), 0);
     buf_release(&out);
 }

@@ -373,11 +373,6 @@ int snapshot_settle(const char *root, const char *hash, bool unsure, struct err 
 
 /* ---- names ---- */
 
-static bool is_hash(const char *s)
-{
-    return strlen(s) == HASH_HEX - 1 && strspn(s, "0123456789abcdef") == HASH_HEX - 1;
-}
-
 /* The text of a link. 0 where nothing has the name, -EINVAL where it is no link. */
 static int read_text(const struct rootdir *dir,
                      const char *name,
@@ -457,7 +452,7 @@ int snapshot_unlink(const char *root, const char *user, const char *ref, struct 
 
 int snapshot_remove(const char *root, const char *hash, struct err *err)
 {
-    if (!is_hash(hash))
+    if (!hash_is_hex(hash))
         return message_refuse(err, -EINVAL, "no_hash", MESSAGE_ARGS(MESSAGE_STR("text", hash)));
     _cleanup_(freep) char *gone = xasprintf(STAGE_PREFIX "gone-%s", hash);
     _cleanup_(rootdir_release) struct rootdir store = ROOTDIR_NONE;
@@ -487,7 +482,7 @@ void snapshot_sweep(const char *root)
 int snapshot_read(const char *root, const char *hash, struct manifest *ret, struct err *err)
 {
     char is[HASH_HEX];
-    if (!is_hash(hash))
+    if (!hash_is_hex(hash))
         return message_refuse(err, -EINVAL, "no_hash", MESSAGE_ARGS(MESSAGE_STR("text", hash)));
     _cleanup_(freep) char *path = xasprintf(STORE "/%s", hash);
     _cleanup_(buf_release) struct buf text = BUF_INIT(MANIFEST_TEXT_MAX);
