@@ -17,6 +17,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "web"))
 from webbed import CHROMIUM, Chromium  # noqa: E402
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.web,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: run ./dev setup"),
 ]

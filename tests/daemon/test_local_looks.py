@@ -88,7 +88,7 @@ def test_no_snapshot_without_its_rules(argusd, looks, tmp_path, error):
     name = f"rules@{error}"
     with looks.fail(".gitignore", error):
         done = client(argusd, looks, "snapshot", "add", tree, "--name", name)
-    told = f"'.gitignore' of '.' cannot be read: {os.strerror(error)}"  # and not later, when it is packed itself
+    told = f"cannot read './.gitignore': {os.strerror(error)}"  # and not later, when it is packed itself
     assert done.returncode != 0 and told in done.stderr, (done.stdout, done.stderr)
     done = client(argusd, looks, "snapshot", "add", tree, "--name", name)
     assert done.returncode == 0, done.stderr

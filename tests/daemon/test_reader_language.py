@@ -38,7 +38,7 @@ def argus(argusd, *args, lang="zh_CN.UTF-8"):
 def test_an_archive(argusd):
     job = argusd.wait_over(argusd.submit("echo x"))["id"]
     os.mkfifo(argusd.job_dir(job) / "pipe")
-    assert argusd.call("POST", f"/v1/jobs/{job}:archive", token="user").status == 202
+    until(lambda: argusd.call("POST", f"/v1/jobs/{job}:archive", token="user").status == 202, "its end is on disk")
     until(lambda: (argusd.job(job).get("archived") or {}).get("state") == "failed", "it is refused")
     assert argusd.job(job)["archived"]["problem"] == "'pipe' is a pipe, which no archive brings back: remove it first"
     assert chinese(argusd, f"/v1/jobs/{job}")["archived"]["problem"] == "'pipe' 是管道，归档无法还原它：请先删除它"
