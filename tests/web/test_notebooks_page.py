@@ -6,7 +6,7 @@ import os
 import pathlib
 
 import pytest
-from webbed import CHROMIUM, World
+from webbed import CHROMIUM, World, ask_again
 
 from argusd import needs_argusd, until
 
@@ -120,7 +120,7 @@ def test_its_other_states(browser, world):
     page.wait_for_selector(".stale")
     assert page.locator(".tbl tbody tr").count() == 1, "what was there stays"
     world.argusd.start()
-    page.click(".stale button")
+    ask_again(page)
     page.wait_for_selector(".stale", state="detached")
     page.goto(f"{world.argusd.url}/notebooks?name=alice/nosuch")
     page.wait_for_selector(".drawer .blank:has-text('No such notebook')")

@@ -8,7 +8,7 @@ import pathlib
 import re
 
 import pytest
-from webbed import CHROMIUM, HOSTILE_NAME, World
+from webbed import CHROMIUM, HOSTILE_NAME, World, ask_again
 
 from argusd import needs_argusd, until
 
@@ -270,7 +270,7 @@ def test_a_lost_connection_shows_and_heals(browser, world):
     page.wait_for_selector(".stale")
     assert page.locator(".vrow").count() > 3, "what was there stays"
     world.argusd.start()
-    page.click(".stale button")
+    ask_again(page)
     page.wait_for_selector(".live:not(.off)")
     page.wait_for_selector(".stale", state="detached")
     page.context.close()

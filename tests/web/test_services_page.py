@@ -5,7 +5,7 @@ import os
 import pathlib
 
 import pytest
-from webbed import CHROMIUM, World
+from webbed import CHROMIUM, World, ask_again
 
 from argusd import needs_argusd, until
 
@@ -127,7 +127,7 @@ def test_its_other_states(browser, world):
     page.wait_for_selector(".stale")
     assert page.inner_text("h1").startswith("bad"), "what was there stays"
     world.argusd.start()
-    page.click(".stale button")
+    ask_again(page)
     page.wait_for_selector(".stale", state="detached")
     page.context.close()
     page = browser.open("/services/bad", ".svc-figs", token="viewer", lang="zh", theme="dark")

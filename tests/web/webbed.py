@@ -71,6 +71,11 @@ def visible(text):
     return "".join(c for c in text if c >= " ")
 
 
+def ask_again(page):
+    """The button of the banner of a lost connection, unless the page has found argusd by itself meanwhile."""
+    page.evaluate("document.querySelector('.stale button')?.click()")
+
+
 class World:
     """Jobs by what they are: ids in `jobs`."""
 
