@@ -100,7 +100,7 @@ def whole(options=(), **env):
         return Count()
     say("whole-program tests")
     env["ARGUS_BIN"] = os.path.join(dest, "bin")
-    limit = f"--session-timeout={os.environ.get('ARGUS_CHECK_SECONDS', '2700')}"
+    limit = f"--session-timeout={os.environ.get('ARGUS_CHECK_SECONDS', '3600')}"
     report = ["-ra", "--durations=25", "-p", "no:cacheprovider"]
     os.chdir(ROOT)
     return RUNS.pytest(["tests", *options, *HANGS, limit, *report], WORKERS, env, say)
