@@ -264,13 +264,11 @@ static void take_data_member(const struct metric_json_value *v, struct json_line
 /* A plain line's. It may say how many steps there are; that is no metric. */
 static void take_plain_member(const struct metric_json_value *v, struct json_line *l)
 {
-    size_t used = 0;
-    while (used < N_STEPS && l->step[used] < 0)
-        used++;
+    const char *step = l->step[0] >= 0 ? STEPS[0] : STEPS[1]; /* one of them is there */
     bool is_total = false;
     for (size_t i = 0; i < N_TOTALS; i++)
         is_total = is_total || (is_named(v, TOTALS[i]) && l->total[i] > 0);
-    if (!is_total && !is_named(v, STEPS[used]))
+    if (!is_total && !is_named(v, step))
         add_json(l->r, v, 0);
 }
 

@@ -128,7 +128,7 @@ static void test_bad_ones_name_place_and_fix(void **state)
         {"{name: n, host: h, gpus_count: 4}", "gpus_count", "unknown key", "gpu_count"},
         {"{host: h}", "name", "missing", NULL},
         {"{name: n}", "host", "missing", NULL},
-        {"{name: a b, host: h}", "name", "no name of a node", NULL},
+        {"{name: a b, host: h}", "name", "not a valid node name", NULL},
         {"{name: head, host: h}", "name", "belongs to the head", NULL},
         {"{name: n, host: -oProxyCommand=x}", "host", "as a host", "address"},
         {"{name: n, host: root@h}", "host", "as a host", "own keys"},

@@ -18,7 +18,7 @@ static void test_ref(void **state)
         assert_int_equal(snapshot_check_ref(good[i], &err), 0);
     for (size_t i = 0; i < array_len(bad); i++) {
         assert_int_equal(snapshot_check_ref(bad[i], &err), ERR_BAD_REQUEST);
-        assert_non_null(strstr(err.text, "give name@version"));
+        assert_non_null(strstr(err.text, "use name@version"));
     }
     char longest[2 * SNAPSHOT_NAME_MAX + 3];
     memset(longest, 'a', sizeof(longest) - 1);
