@@ -142,7 +142,7 @@ static void test_bad_ones_name_place_and_fix(void **state)
         {"{name: n, host: h, labels: [[a]]}", "labels", "is a text", NULL},
         {"{name: n, host: h, env: {RAY_ADDRESS: x}}", "env", "sets this variable", NULL},
         {"{name: n, host: h, env: {ARGUS_X: x}}", "env", "belong to Argus", NULL},
-        {"{name: n, host: h, env: {'a-b': x}}", "env", "no name", NULL},
+        {"{name: n, host: h, env: {'a-b': x}}", "env", "not a valid name", NULL},
         {"{name: n, host: h, exporter: smi}", "exporter", "dcgm, nvidia", NULL},
         {"{name: n, host: h, model_cache: x}", "model_cache", "'x' cannot be", "absolute path"},
         {"{name: n, host: h, model_cache: /a/../b}", "model_cache", "cannot be", "without '..'"},
