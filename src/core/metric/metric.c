@@ -15,7 +15,8 @@
 #include "core/metric/metric_json.h"
 
 enum { DEPTH_MAX = 4, NUMBER_MAX = 64 };
-static const double STEP_LIMIT = 1e15;
+/* A whole number above COUNT_LIMIT is no longer exact as a double (IEEE 754). */
+static const double STEP_LIMIT = 1e15, COUNT_LIMIT = 9007199254740992.0;
 
 void metric_record_release(struct metric_record *r)
 {
@@ -195,16 +196,16 @@ static bool is_named(const struct metric_json_value *v, const char *name)
     return v->depth == 0 && v->n == strlen(name) && !memcmp(v->name, name, v->n);
 }
 
-/* A whole number from 0 on; -1: it is none. */
-static int64_t count_of(const struct metric_json_value *v)
+/* A whole number from 0 to most; -1: it is none. */
+static int64_t count_of(const struct metric_json_value *v, double most)
 {
-    bool is_count = !v->is_object && !v->is_unread && v->value >= 0 && v->value <= STEP_LIMIT;
+    bool is_count = !v->is_object && !v->is_unread && v->value >= 0 && v->value <= most;
     return is_count ? (int64_t)v->value : -1;
 }
 
 static void read_ours(const struct metric_json_value *v, struct metric_record *r)
 {
-    int64_t n = count_of(v) > 0 ? count_of(v) : 0;
+    int64_t told = count_of(v, COUNT_LIMIT), n = told > 0 ? told : 0;
     if (is_named(v, "attempt"))
         r->attempt = n < INT32_MAX ? (int)n : 0;
     else if (is_named(v, "offset"))
@@ -225,10 +226,10 @@ static void see_member(const struct metric_json_value *v, void *arg)
     l->has_data = l->has_data || (v->is_object && is_named(v, "data"));
     for (size_t i = 0; i < N_STEPS; i++)
         if (is_named(v, STEPS[i]))
-            l->step[i] = count_of(v);
+            l->step[i] = count_of(v, STEP_LIMIT);
     for (size_t i = 0; i < N_TOTALS; i++)
         if (is_named(v, TOTALS[i]))
-            l->total[i] = count_of(v);
+            l->total[i] = count_of(v, STEP_LIMIT);
 }
 
 static void add_unread(struct metric_record *r, const char *name, size_t n, size_t values)
@@ -256,8 +257,8 @@ static void take_data_member(const struct metric_json_value *v, struct json_line
         read_ours(v, l->r);
     } else if (l->in_data) {
         add_json(l->r, v, data);
-    } else if (l->in_unread && count_of(v) > 0) {
-        add_unread(l->r, v->name + unread, v->n - unread, (size_t)count_of(v));
+    } else if (l->in_unread && count_of(v, COUNT_LIMIT) > 0) {
+        add_unread(l->r, v->name + unread, v->n - unread, (size_t)count_of(v, COUNT_LIMIT));
     }
 }
 

@@ -255,7 +255,7 @@ static void is_written_and_read_back(void **state)
     assert_int_equal(read_text("step:7 - a b/\"c\":0.1 - loss:nan", &r), METRIC_RECORD);
     r.attempt = 2;
     r.offset = 1ULL << 40;
-    r.at = 1234567;
+    r.at = 1796000000123456; /* now, in microseconds: beyond what a step may be */
     r.total = 30;
     r.from_log = r.superseded = true;
     metric_record_to_json(&r, &out);
