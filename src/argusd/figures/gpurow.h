@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpurow.h - what a job used of each of its GPUs: rows out of the books that scouts keep
- * (watch/gpubooks.h), as they are kept with the job. */
+ * (evidence/gpubooks.h), as they are kept with the job. */
 #pragma once
 #include "base/field.h"
 #include "base/json.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jobrisk.h - what would become of a job if machines were drained or jobs stopped, as a row of a
- * plan: of the plan of a drain (api/drainplan.c), and of plans that are kept (room ops). */
+ * plan: of the plan of a drain (api/machines/drainplan.c), and of plans that are kept (room ops).
+ */
 #pragma once
 #include "argusd/kit/api.h"
 #include "base/field.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From what an attempt left to its finding: what is read, what is quoted, what is written. */
-#include "argusd/watch/diagnosis.h"
+#include "argusd/evidence/diagnosis.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/watch/diagnosis.h"
+#include "argusd/evidence/diagnosis.h"
 #include "argusd/watch/sight.h"
 #include "base/message.h"
 #include "base/str.h"

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/evidence/diagnosis.h"
+#include "argusd/evidence/rayview.h"
 #include "argusd/ground/work.h"
-#include "argusd/watch/diagnosis.h"
 #include "argusd/watch/ending.h"
-#include "argusd/watch/rayview.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "core/finding/finding_rules.h"

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/evidence/stackask.h"
 #include "argusd/figures/figures.h"
 #include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
 #include "argusd/watch/ending.h"
 #include "argusd/watch/sight.h"
-#include "argusd/watch/stackask.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"

@@ -4,8 +4,8 @@
  * The hook writes it, files.c reads it, the shepherd ends an attempt for it
  * (fsroot/attempt/proof.h): here it is only kept and told. */
 #pragma once
+#include "argusd/evidence/files.h"
 #include "argusd/jobs/jobs.h"
-#include "argusd/watch/files.h"
 
 /* It runs verl, and not every node of its gang has shown what it imported: look for the first
  * step, which is told once if it comes without. */

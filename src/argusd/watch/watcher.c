@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/evidence/files.h"
 #include "argusd/ground/idset.h"
 #include "argusd/launch/mark.h"
 #include "argusd/launch/trials.h"
 #include "argusd/watch/deadlines.h"
 #include "argusd/watch/driverplace.h"
 #include "argusd/watch/ending.h"
-#include "argusd/watch/files.h"
 #include "argusd/watch/imports.h"
 #include "argusd/watch/metrics.h"
 #include "argusd/watch/sight.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* people.c - users, and what the nouns of people share. */
-#include "argusd/api/people.h"
+#include "argusd/api/people/people.h"
 
 #include <stdio.h>
 #include <stdlib.h>

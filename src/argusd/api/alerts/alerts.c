@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alerts.c - /v1/alerts and /v1/silences. Who may see what an alert is about may see the alert. */
-#include "argusd/notices/notices.h"
+#include "argusd/api/alerts/notices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* placement_page.c - the members of a placement and of each of its nodes, as they are shown and
  * stored; see placement_page.h. */
-#include "argusd/watch/placement_page.h"
+#include "argusd/evidence/placement_page.h"
 
 #include <stdlib.h>
 

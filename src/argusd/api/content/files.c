@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* files.c - /v1/files: look, list, put and remove below the roots that the token may use.
- * Reading is api/content.c. What is asked of the disk runs on a worker thread. */
-#include "argusd/api/files.h"
+ * Reading is api/content/content.c. What is asked of the disk runs on a worker thread. */
+#include "argusd/api/content/files.h"
 #include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/people.h"
+#include "argusd/api/people/people.h"
 #include "argusd/content/registry.h"
 #include "argusd/content/uploads.h"
 #include "argusd/ground/work.h"

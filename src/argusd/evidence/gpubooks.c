@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpubooks.c - see gpubooks.h. A reader is with its worker while `busy`, and with nobody else. */
-#include "argusd/watch/gpubooks.h"
+#include "argusd/evidence/gpubooks.h"
 
 #include <stdlib.h>
 #include <string.h>

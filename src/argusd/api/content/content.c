@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/files.h"
+#include "argusd/api/content/files.h"
 #include "argusd/api/handlers.h"
 #include "argusd/ground/work.h"
 #include "base/message.h"

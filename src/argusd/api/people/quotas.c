@@ -3,7 +3,7 @@
  * given is no limit. */
 #include <string.h>
 
-#include "argusd/api/people.h"
+#include "argusd/api/people/people.h"
 #include "argusd/api/routes.h"
 #include "base/str.h"
 

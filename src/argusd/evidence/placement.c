@@ -8,18 +8,18 @@
  * Ray's monitor tells what is used every 5 s; when it tells nothing, the lists are asked each
  * time. Whose an actor or a group is, is known from the metadata of Ray's jobs: a driver that
  * was seen once stays known, also when another one of the same attempt followed it. */
-#include "argusd/watch/placement.h"
+#include "argusd/evidence/placement.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/evidence/placement_page.h"
 #include "argusd/ground/work.h"
 #include "argusd/jobs/lease.h"
 #include "argusd/jobs/tally.h"
 #include "argusd/launch/mark.h"
-#include "argusd/watch/placement_page.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* files.c - one round of looks at beats and exit files; see files.h. */
-#include "argusd/watch/files.h"
+#include "argusd/evidence/files.h"
 
 #include <stdlib.h>
 #include <string.h>

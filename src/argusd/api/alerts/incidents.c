@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* incidents.c - /v1/incidents: an incident shows its reader the alerts that he may see, and counts
  * the others. */
-#include "argusd/notices/notices.h"
+#include "argusd/api/alerts/notices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * of a job did, as series.
  *
  * A job's GPUs are those of its lease, by node and index, in the time in which the job ran; rank,
- * energy and the job's own part of each are of its scouts' books (watch/gpubooks.h). What is
+ * energy and the job's own part of each are of its scouts' books (evidence/gpubooks.h). What is
  * older than a day is there in steps of 5 minutes. Points are read in the worker pool. */
 #include <math.h>
 #include <stdlib.h>

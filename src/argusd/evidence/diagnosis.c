@@ -2,7 +2,7 @@
 /* diagnosis.c - see diagnosis.h. A file that cannot be read is passed over: then the facts alone
  * are judged, and the finding says how much was read. */
 #define _GNU_SOURCE
-#include "argusd/watch/diagnosis.h"
+#include "argusd/evidence/diagnosis.h"
 
 #include <inttypes.h>
 #include <stdio.h>

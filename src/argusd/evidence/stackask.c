@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stackask.c - see stackask.h. While `busy` a worker has the ask to itself. */
-#include "argusd/watch/stackask.h"
+#include "argusd/evidence/stackask.h"
 
 #include <stdlib.h>
 #include <string.h>

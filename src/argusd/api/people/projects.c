@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* projects.c - projects: who is a member, and what their jobs may ask for. */
-#include "argusd/api/people.h"
+#include "argusd/api/people/people.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rules.c - /v1/alert_rules, which decide what is an alert, and /v1/receivers, who are told. */
-#include "argusd/notices/notices.h"
+#include "argusd/api/alerts/notices.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/people.h"
+#include "argusd/api/people/people.h"
 #include "argusd/api/routes.h"
 #include "argusd/people/people_dirs.h"
 #include "base/message.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rayview.c - the two texts of a scene, from the cluster and from a job's last read-back; see
  * rayview.h. */
-#include "argusd/watch/rayview.h"
+#include "argusd/evidence/rayview.h"
 
 #include "base/clock.h"
 #include "base/json.h"
