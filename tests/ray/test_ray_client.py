@@ -73,6 +73,7 @@ def test_orphan_has_no_supervisor(fake, probe):
 
 
 def test_ghost_of_an_early_delete_is_told_apart(fake, probe):
+    fake.settings(ghost_window=600)  # early, however long the asking takes here
     probe.submit(JOB)
     fake.wait_status("a-1", "SUCCEEDED")
     assert probe("delete", "a-1")["outcome"] == "DONE"
