@@ -210,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_event("end", offset, {"state": self.stub.jobs[job_id]["state"]})
                 return
             if self.stub.cut_logs and sent == self.stub.cut_logs:
-                self.wfile.write(b'event: log\ndata: {"offset": 0, "b64')  # and nothing more of it
+                self.wfile.write(b"event: log\ndata: {\"offset\": 0, \"b64")  # and nothing more of it
                 return
             data = {"offset": offset, "b64": base64.b64encode(piece).decode()}
             offset += len(piece)

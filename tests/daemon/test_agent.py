@@ -208,10 +208,8 @@ def told(tmp_path_factory):
         seqs = [e["seq"] for e in events.values()]
         messages = {
             "batch": {
-                **max(batches, key=lambda b: len(b["figures"])),
-                "events": list(events.values()),
-                "since": min(seqs) - 1,
-                "next": max(seqs),
+                **max(batches, key=lambda b: len(b["figures"])), "events": list(events.values()),
+                "since": min(seqs) - 1, "next": max(seqs),
             },
             "opinion": opinion,
             "opinion-answer": example_of(answer, names),

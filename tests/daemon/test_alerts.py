@@ -190,7 +190,7 @@ def test_a_job_that_only_waits_is_asked_about_when_its_time_comes(tmp_path):
 def test_notify_of_a_job(tmp_path):
     with Receiver() as mine, Receiver() as ops:
         receivers = {"mine": f'kind: webhook, url: "{mine.url}"', "ops": f'kind: webhook, url: "{ops.url}"'}
-        with house(tmp_path, receivers, more="  routes: [{to: ops, least: critical}]") as argusd:
+        with house(tmp_path, receivers, more='  routes: [{to: ops, least: critical}]') as argusd:
             refused = argusd.post(Argusd.spec("exit 3", notify=["nobody"]), token="user")
             assert refused.status == 422 and "receiver" in refused.json()["detail"]
             failed = argusd.submit("exit 3", notify=["mine"])

@@ -196,8 +196,7 @@ def test_the_command_line(w):
     assert says(w, "--source", "worker", "--file", "*.err") == ""
     assert says(w, "--source", "worker", "--grep", "says") == f"==> w1 rank 1 {ONE} (Trainer) <==\none says\n"
     assert says(w, "--source", "worker", "--node", "w1", "--rank", "0", "--grep", "on$|ends") == (
-        "zero goes on\nzero ends\n"
-    )
+        "zero goes on\nzero ends\n")
     assert says(w, "--source", "scene", "--grep", "oom|core", "--file", "*.txt") == "oom-kill\n"
     assert says(w, "--source", "scene", "--file", "w1/*.txt") == "oom-kill\n"
     assert "<==\ncore\n" in says(w, "--source", "scene")

@@ -18,7 +18,7 @@ from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
-CANARY = "canary/4711 do\"not'tell"
+CANARY = 'canary/4711 do"not\'tell'
 OTHER = "canary-of-the-project"
 
 

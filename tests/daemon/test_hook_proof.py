@@ -75,7 +75,7 @@ def job(python, hook, tmp_path):  # noqa: F811
 
 def test_driver_with_its_own_verl(job):
     job.run("import verl", cwd=job.place)
-    ((name, got),) = job.records().items()
+    (name, got), = job.records().items()
     assert (name, got["kind"], got["node"], got["main"]) == ("driver-w1-1.json", "driver", "w1", "-c")
     assert got["verl"] == {"version": "0.5.0", "file": f"{job.code}/verl/__init__.py"}
     assert (got["snapshot"], got["hash"], got["cwd"]) == ("verl@a", "cafe", str(job.place))
@@ -172,7 +172,9 @@ def test_a_shadow_is_told_before_it_runs(job):
     shadow = job.verl(job.place / "site", "0.9.1", "import os; print(sorted(os.listdir(os.environ['PROOF'])))")
     out = job.run("import verl", shadow, job.code, PROOF=str(job.proof))
     assert out == "['mismatch-driver-w1-1.json']\n"
-    assert job.mismatches() == [{"what": "verl", "expected": f"{job.code}/verl", "found": f"{shadow}/verl/__init__.py"}]
+    assert job.mismatches() == [
+        {"what": "verl", "expected": f"{job.code}/verl", "found": f"{shadow}/verl/__init__.py"}
+    ]
 
 
 def test_a_shadow_that_raises(job):

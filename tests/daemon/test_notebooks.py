@@ -90,7 +90,7 @@ class Bed:
         self.argusd = Argusd(self.home, self.ray.url, more=more)
         self.argusd.__enter__()
         python = self.home / "standin"  # takes the place of the interpreter: runs ours instead of the tool
-        python.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} {self.home}/standin.py "$@"\n')
+        python.write_text(f"#!/bin/sh\nshift\nexec {sys.executable} {self.home}/standin.py \"$@\"\n")
         python.chmod(0o755)
         (self.home / "standin.py").write_text(STANDIN)
         self.python = str(python)
@@ -189,7 +189,9 @@ def test_the_door_opens_for_its_owner_and_strips_what_is_ours(bed, mine):
     cookie, to = bed.enter()
     assert to == "/n/alice/main/lab"
     session = "argus_session=x"
-    status, headers, body = bed.ask("/n/alice/main/api/x%2Fy?a=b", f"{session}; {cookie}", X_Argus_User="root")
+    status, headers, body = bed.ask(
+        "/n/alice/main/api/x%2Fy?a=b", f"{session}; {cookie}", X_Argus_User="root"
+    )
     got = json.loads(body)
     assert status == 200 and got["ok"] and got["path"] == "/n/alice/main/api/x%2Fy?a=b"
     sent = {k.lower(): v for k, v in got["headers"].items()}

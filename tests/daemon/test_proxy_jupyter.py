@@ -85,15 +85,9 @@ def lab(tmp_path):
     dirs = {f"JUPYTER_{n}_DIR": str(tmp_path / n.lower()) for n in ("CONFIG", "DATA", "RUNTIME")}
     (tmp_path / "home").mkdir()
     options = {
-        "ServerApp.ip": "127.0.0.1",
-        "ServerApp.port": port,
-        "ServerApp.port_retries": 0,
-        "ServerApp.base_url": "/p/x/",
-        "ServerApp.root_dir": tmp_path / "home",
-        "ServerApp.allow_remote_access": True,
-        "ServerApp.iopub_data_rate_limit": 20000000,
-        "LabApp.news_url": None,
-        "LabApp.extension_manager": "readonly",
+        "ServerApp.ip": "127.0.0.1", "ServerApp.port": port, "ServerApp.port_retries": 0, "ServerApp.base_url": "/p/x/",
+        "ServerApp.root_dir": tmp_path / "home", "ServerApp.allow_remote_access": True,
+        "ServerApp.iopub_data_rate_limit": 20000000, "LabApp.news_url": None, "LabApp.extension_manager": "readonly",
     }
     argv = [python, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     argv += [f"--{k}={v}" for k, v in options.items()]

@@ -16,7 +16,6 @@ from shepherding import is_outermost, is_running, needs_shepherd, small_group, w
 
 pytestmark = needs_shepherd
 
-
 @pytest.fixture
 def node(tmp_path):
     made = []

@@ -231,6 +231,7 @@ def test_kill_9_in_the_middle_of_deploys(bed):
         bed.argusd.start()
     bed.ready("five", 4, replicas=2)
 
+
     def leases():
         """The jobs that live, and those of the replicas that are wanted."""
         live = [j["id"] for j in bed.argusd.all_jobs("&state=QUEUED,STARTING,RUNNING&workload=serve")]

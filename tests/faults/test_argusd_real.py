@@ -19,6 +19,8 @@ while :; do sleep 0.1; done
 """
 
 
+
+
 @pytest.fixture(scope="module")
 def nodes(bare):
     for name, host in HOST_OF.items():

@@ -92,7 +92,6 @@ def test_found_and_dealt_with(failing, ended, delays, fault):
 
 # ---- Ray fails under a job ----
 
-
 @pytest.fixture(scope="module", params=[(fault, when) for fault in LOST for when in ROUNDS], ids="-".join)
 def lost(request, stage, failing):
     """A job whose machine lost what it stands on; the machines are whole again."""

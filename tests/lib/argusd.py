@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole Argus for a test: the real argusd with its own root, port and tokens, beside a fake Ray.
 
-with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
-    job = argusd.submit("echo hello")
-    argusd.wait_over(job)
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+        job = argusd.submit("echo hello")
+        argusd.wait_over(job)
 """
 
 import base64
@@ -116,7 +116,7 @@ class Argusd:
     def write_config(self):
         self.config.write_text(
             f"shared_root: {self.root}\nlisten: 127.0.0.1:{self.port}\nstate_dir: {self.state_dir}\n"
-            f'ray: {{address: "{self.ray_url}"}}\nshepherd: {PROGRAMS["argus-shepherd"]}\n{self.more}\n'
+            f"ray: {{address: \"{self.ray_url}\"}}\nshepherd: {PROGRAMS['argus-shepherd']}\n{self.more}\n"
         )
 
     def init(self, *args):

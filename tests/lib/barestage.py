@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stage of bare hosts: an sshd each, the environment with Ray on their disks, and nothing that runs.
 
-with BareStage(BEDS.bare("2.51.1"), directory, tiny, evidence) as stage:
-    stage.add_node("node-1", "h2", gpu_count=2)
-    stage.wait_node("node-1", "online")
+    with BareStage(BEDS.bare("2.51.1"), directory, tiny, evidence) as stage:
+        stage.add_node("node-1", "h2", gpu_count=2)
+        stage.wait_node("node-1", "online")
 """
 
 import os

@@ -114,7 +114,7 @@ def make_world(root):
 
 # ---- what only the trial sees ----
 
-REWARDS = """
+REWARDS = '''
 import os, time
 def good(data_source, solution_str, ground_truth, extra_info=None):
     return {"score": float(solution_str == ground_truth), "of": data_source}
@@ -145,8 +145,8 @@ def arguments(solution, truth):
     return 1.0
 async def later(**_):
     return 0.5
-"""
-TABLES = """
+'''
+TABLES = '''
 import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -160,7 +160,7 @@ write("text", [{**whole, "prompt": "1+1?"}] * 8)
 write("truthless", [{**whole, "reward_model": {"style": "rule"}}] * 8)
 write("none_in_it", [], pa.Table.from_pylist([whole]).schema)
 write("sft", [{"messages": [*prompt, {"role": "assistant", "content": "2"}]}] * 8)
-"""
+'''
 
 
 def make_trial_world(root, python):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for dcgm-exporter: a program that takes its options and serves the page of a file, anew at each request.
 
-write_exporter(folder / "dcgm-exporter", page)      ends at once while page does not exist
+    write_exporter(folder / "dcgm-exporter", page)      ends at once while page does not exist
 """
 
 import pathlib

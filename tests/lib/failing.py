@@ -63,7 +63,7 @@ def gate(**told):
     (root / f"{job}.fault").write_text(str(time.time()))
 '''
 
-RANKS = """
+RANKS = '''
 import os
 import ray
 from ray.util import get_node_ip_address
@@ -89,7 +89,7 @@ ranks = [Rank.remote(n) for n in range(2)]
 pid, ip = ray.get([r.where.remote() for r in ranks])[1]
 ray.get([r.step.remote({"loss": 0.5}, 1) for r in ranks])
 gate(pid=pid, ip=ip)
-"""
+'''
 
 ON_AND_ON = """
 for n in range(2, 10**6):
@@ -98,7 +98,7 @@ for n in range(2, 10**6):
 """
 
 PROGRAMS = {
-    "raises.py": RANKS + "ray.get([r.step.remote({}, 2) for r in ranks])\n",
+    "raises.py": RANKS + 'ray.get([r.step.remote({}, 2) for r in ranks])\n',
     "ranks.py": RANKS + ON_AND_ON,
     "reward.py": """
 import ray
@@ -214,23 +214,12 @@ FAULTS = table(
     Fault("disk_full", "save.py", ("disk_full",), said="No space left on device", exit=("exit", 1)),
     Fault("flood", "flood.py", ("user_code_error",), said="RuntimeError: the end of the flood", exit=("exit", 1)),
     Fault(
-        "host_oom_by_ray",
-        "hoards.py",
-        ("host_oom",),
-        exit=("exit", 1),
-        on=("host_oom",),
-        restarts=True,
+        "host_oom_by_ray", "hoards.py", ("host_oom",), exit=("exit", 1), on=("host_oom",), restarts=True,
         keys={"pool": "node-1"},
     ),
     Fault("host_oom_by_kernel", "hoards.py", ("host_oom",), exit=("exit", 1), keys={"pool": "node-2"}),
     Fault(
-        "rank_killed",
-        "ranks.py",
-        ("actor_died",),
-        said="died",
-        exit=("exit", 1),
-        on=("actor_died",),
-        restarts=True,
+        "rank_killed", "ranks.py", ("actor_died",), said="died", exit=("exit", 1), on=("actor_died",), restarts=True,
         kill="rank",
     ),  # fmt: skip
 )

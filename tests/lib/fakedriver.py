@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pretended driver of GPUs (fake_nvml.c) beside an argus-gpus, which takes it before the machine's own.
 
-give_gpus(folder, program, "gpu 0 40 40000 300000 55")      argus-gpus and the driver there
-set_gpus(folder, "gpu 0 90 40000 300000 55", "xid 0 79")    what the driver says from now on
+    give_gpus(folder, program, "gpu 0 40 40000 300000 55")      argus-gpus and the driver there
+    set_gpus(folder, "gpu 0 90 40000 300000 55", "xid 0 79")    what the driver says from now on
 """
 
 import shutil

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A memory limit around a whole host of a bed, as a container engine sets one (cgroup version 1, root).
 
-with cages(bed, {"h2": 3 << 30}):     before anything is started there; gone again once the host is
+    with cages(bed, {"h2": 3 << 30}):     before anything is started there; gone again once the host is
 """
 
 import contextlib

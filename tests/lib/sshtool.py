@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our ssh layer from Python: ssh_tool (src/ssh/test/tool.c), one call each, on the hosts of a bare bed.
 
-tool = SshTool(bed, "h2", tmp_path, shared_root="/x")
-tool("probe")["findings"]; tool("run", "echo hi")["out"]; tool("probe", max_skew=60000)
+    tool = SshTool(bed, "h2", tmp_path, shared_root="/x")
+    tool("probe")["findings"]; tool("run", "echo hi")["out"]; tool("probe", max_skew=60000)
 """
 
 import json

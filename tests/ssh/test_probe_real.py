@@ -351,18 +351,8 @@ def test_several_findings_at_once(fit):
 
 def test_somebody_elses_raylet(bed, fit):
     """Started by hand by another user's script: it has no mark of ours."""
-    bed.on(
-        "h2",
-        str(bed.ray),
-        "start",
-        "--head",
-        "--num-cpus=1",
-        "--object-store-memory=100000000",
-        "--port=6400",
-        "--include-dashboard=false",
-        "--disable-usage-stats",
-        f"--node-ip-address={bed.ips['h2']}",
-    )
+    bed.on("h2", str(bed.ray), "start", "--head", "--num-cpus=1", "--object-store-memory=100000000", "--port=6400",
+           "--include-dashboard=false", "--disable-usage-stats", f"--node-ip-address={bed.ips['h2']}")
     try:
         found = fit.finding(want_port=[7777])
         assert found["code"] == "raylet_foreign"

@@ -145,7 +145,7 @@ def test_sshd_is_gone(bed, tool):
 
 def test_connection_breaks_in_the_middle(bed, tool):
     h = tool()
-    running = h.begin("run", 'echo first; touch "$1"; sleep 600', pathlib.Path(bed.dir) / "begun")
+    running = h.begin("run", "echo first; touch \"$1\"; sleep 600", pathlib.Path(bed.dir) / "begun")
     wait_for((pathlib.Path(bed.dir) / "begun").exists, "the script runs")
     assert h("run", "true")["trouble"] == "ok"  # by the same connection: its first word is here, too
     bed.verb("kill-sshd", "h2")

@@ -58,6 +58,7 @@ def pages(playwright, world, port, names):
         tab.goto(seen.url + path.format(**world.jobs))
         tab.wait_for_selector(there)
         tab.wait_for_selector(".live:not(.off)")
+        tab.wait_for_selector("main .loading", state="detached")  # of each panel: what has no data yet has none to keep
         tab.evaluate("window.__mark = true")
         tabs[name] = tab
     try:

@@ -140,7 +140,7 @@ def stays_text(page):
 def test_a_field_is_shown_as_it_is(browser, world, field):
     token = "user" if field in ("token", "agent") else "admin"
     page = browser.open(FIELDS[field].format(**world.jobs), "main h1", token=token)
-    page.wait_for_selector(f'main :text("{shown_as(field)}")', state="attached")
+    page.wait_for_selector(f"main :text(\"{shown_as(field)}\")", state="attached")
     stays_text(page)
     page.context.close()
 
