@@ -98,15 +98,18 @@ char *curve_line(const json_t *curve, int width)
 
 char *curve_trouble(const json_t *metrics, enum message_language lang)
 {
+    enum { KEY, STEP, BEST, NOW, VALUES };
     static const struct {
-        const char *key;
+        const char *name;
         enum msg_id msg;
-    } troubles[] = {
-        {"not_finite", MSG_NOT_FINITE}, {"collapse", MSG_COLLAPSE}, {"unread", MSG_UNREAD}};
+        unsigned char args[3];
+    } troubles[] = {{"not_finite", MSG_NOT_FINITE, {KEY, STEP}},
+                    {"collapse", MSG_COLLAPSE, {BEST, NOW, STEP}},
+                    {"unread", MSG_UNREAD, {VALUES, KEY, STEP}}};
     char step[32], best[32], now[32], values[32], text[1024] = "";
     const json_t *o = NULL;
     size_t i = 0;
-    while (i < array_len(troubles) && !(o = json_get_object(metrics, troubles[i].key)))
+    while (i < array_len(troubles) && !(o = json_get_object(metrics, troubles[i].name)))
         i++;
     if (!o)
         return xstrdup("");
@@ -114,11 +117,9 @@ char *curve_trouble(const json_t *metrics, enum message_language lang)
     text_printf(best, "%.4g", json_get_real(o, "best", 0));
     text_printf(now, "%.4g", json_get_real(o, "now", 0));
     text_printf(values, "%" PRId64, json_get_int(o, "values", 0));
-    const char *key = json_get_str(o, "key", "");
-    const char *of_bad[] = {key, step}, *of_fallen[] = {best, now, step};
-    const char *of_unread[] = {values, key, step};
-    const char *const *given = troubles[i].msg == MSG_COLLAPSE ? of_fallen
-                               : troubles[i].msg == MSG_UNREAD ? of_unread
-                                                               : of_bad;
-    return xstrdup(msg_fill(lang, troubles[i].msg, given, text, sizeof(text)));
+    const char *all[] = {json_get_str(o, "key", ""), step, best, now, values};
+    const char *args[array_len(troubles[0].args)];
+    for (size_t k = 0; k < array_len(args); k++)
+        args[k] = all[troubles[i].args[k]];
+    return xstrdup(msg_fill(lang, troubles[i].msg, args, text, sizeof(text)));
 }

@@ -85,6 +85,10 @@ static void trouble(void **state)
     assert_string_equal(a, "actor/pg_loss is not a number since step 7");
     assert_string_equal(b, "the reward fell back: 0.7 at best, 0.1 at step 9");
     assert_string_equal(c, "");
+    _cleanup_(json_unrefp) json_t *odd =
+        json("{\"unread\":{\"key\":\"grad\",\"step\":4,\"values\":2}}");
+    _cleanup_(freep) char *d = curve_trouble(odd, MESSAGE_ENGLISH);
+    assert_string_equal(d, "2 metrics could not be read as numbers, the first: grad at step 4");
 }
 
 int main(void)
