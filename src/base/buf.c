@@ -72,6 +72,17 @@ void buf_add_url(struct buf *b, const char *text)
     }
 }
 
+int buf_add_utf8(struct buf *b, uint32_t c)
+{
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    char text[4];
+    size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = len - 1; i > 0; i--, c >>= 6)
+        text[i] = (char)(0x80 | (c & 0x3f));
+    text[0] = (char)(lead[len] | c);
+    return buf_add(b, text, len);
+}
+
 /* Decimal digits from the right; room for the sign and 19 of them. */
 int buf_add_int(struct buf *b, int64_t value)
 {

@@ -35,6 +35,8 @@ int buf_adds(struct buf *b, const char *s);
  * as %XX (RFC 3986). Past the ceiling b->failed is set. */
 void buf_add_url(struct buf *b, const char *text);
 static inline int buf_addc(struct buf *b, char c);
+/* A character up to U+10FFFF as UTF-8. */
+int buf_add_utf8(struct buf *b, uint32_t c);
 /* Room for n bytes at the end, or NULL as where buf_add() fails. What is written there counts once
  * buf_wrote() says how many bytes it is: at most n. */
 static inline char *buf_room(struct buf *b, size_t n);

@@ -89,17 +89,6 @@ static void quoted_fold(struct quoted *q, bool escaped)
         (void)buf_addc(q->out, '\n');
 }
 
-static void add_character(struct buf *out, uint32_t c)
-{
-    char text[4];
-    size_t len = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = len - 1; i > 0; i--, c >>= 6)
-        text[i] = (char)(0x80 | (c & 0x3f));
-    text[0] = (char)(lead[len] | c);
-    (void)buf_add(out, text, len); /* overflow: out->failed */
-}
-
 static int quoted_hex_digit(char c)
 {
     const char digits[] = "0123456789abcdefABCDEF", *p = c ? strchr(digits, c) : NULL;
@@ -138,7 +127,7 @@ static int add_numbered(struct quoted *q, int digits)
     } else if ((c >= 0xdc00 && c < 0xe000) || c > 0x10ffff) {
         return -EINVAL;
     }
-    add_character(q->out, c);
+    (void)buf_add_utf8(q->out, c); /* overflow: out->failed */
     return 0;
 }
 

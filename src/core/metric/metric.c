@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "core/metric/metric_json.h"
 
-enum { DEPTH_MAX = 4, NUMBER_MAX = 64 };
+enum { NUMBER_MAX = 64 };
 /* A whole number above COUNT_LIMIT is no longer exact as a double (IEEE 754). */
 static const double STEP_LIMIT = 1e15, COUNT_LIMIT = 9007199254740992.0;
 

@@ -57,20 +57,6 @@ static bool read_hex4(const char *p, const char *end, unsigned *ret)
     return true;
 }
 
-static void add_utf8(struct buf *out, unsigned c)
-{
-    if (c < 0x80)
-        (void)buf_addc(out, (char)c); /* overflow: a name that long is left out */
-    else if (c < 0x800)
-        (void)buf_addf(out, "%c%c", (char)(0xc0 | c >> 6), (char)(0x80 | (c & 0x3f)));
-    else if (c < 0x10000)
-        (void)buf_addf(out, "%c%c%c", (char)(0xe0 | c >> 12), (char)(0x80 | (c >> 6 & 0x3f)),
-                       (char)(0x80 | (c & 0x3f)));
-    else
-        (void)buf_addf(out, "%c%c%c%c", (char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 0x3f)),
-                       (char)(0x80 | (c >> 6 & 0x3f)), (char)(0x80 | (c & 0x3f)));
-}
-
 /* Behind "\u": one character, of two halves where the second one follows. */
 static void add_escaped(struct json_scan *s, struct buf *out)
 {
@@ -87,7 +73,8 @@ static void add_escaped(struct json_scan *s, struct buf *out)
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
         is_half = false;
     }
-    add_utf8(out, is_half ? 0xfffd : c < ' ' ? ' ' : c);
+    /* overflow: a name that long is left out */
+    (void)buf_add_utf8(out, is_half ? 0xfffd : c < ' ' ? ' ' : c);
 }
 
 /* From behind the quote to behind the closing one; out may be NULL. */

@@ -8,10 +8,12 @@
  *     NaN Infinity -Infinity    as json.dumps() of Python writes them; nan, inf, -inf too
  *     true, false               1, 0
  *     null                      NaN: it has no value in this step
- *     {…}                       its members, as "outer/inner"; deeper than METRIC_JSON_DEPTH:
- * unread "text", […]               no metric, and no error: passed over anything else unread: told
- * with its key, and reading goes on behind it a key twice               the last one counts \uD83D
- * alone, \u0000      U+FFFD and a blank, in a key an object without its end half a line: no object
+ *     {…}                       its members, as "outer/inner", METRIC_JSON_DEPTH deep; unread below
+ *     "text", […]               no metric, and no error: passed over
+ *     anything else             unread: told with its key, and reading goes on behind it
+ *     a key twice               the last one counts
+ *     \uD83D alone, \u0000      U+FFFD and a blank, in a key
+ *     an object without its end half a line: no object
  */
 #pragma once
 #include <stdbool.h>
