@@ -4,6 +4,7 @@
 import collections
 import os
 import pathlib
+import resource
 import signal
 import sys
 
@@ -122,13 +123,26 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=turn)
 
 
+def cpu_so_far():
+    """Seconds of this process and of those that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+cpu_told = [cpu_so_far()]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
     """The alarm of pytest-timeout ends a test that hangs; within pytest's own code it would end the whole run. A test
-    that failed in its last moments is told first, and its fixtures have a while to be taken down."""
+    that failed in its last moments is told first, and its fixtures have a while to be taken down. A report carries
+    the CPU seconds since the one before."""
     left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     try:
-        return (yield)
+        report = yield
+        now = cpu_so_far()
+        report.cpu, cpu_told[0] = now - cpu_told[0], now
+        return report
     finally:
         if left:
             signal.setitimer(signal.ITIMER_REAL, max(left, TO_END))

@@ -68,6 +68,7 @@ class Runs:
         self.folder, self.strict = os.path.join(folder, "flaky"), strict
         self.flaky = {}  # cause -> names
         self.broken = []  # a line for each that failed each time
+        self.costs = {}  # of the first pass: onepass.py
         self.beds = os.path.join(self.folder, "beds.jsonl")
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -106,6 +107,7 @@ class Runs:
             self.broken.append("pytest did not come to its end")
             return FAILURE
         tests = first["tests"]
+        self.costs = first["costs"]
         failed = {name: test["text"] for name, test in tests.items() if test["outcome"] == "failed"}
         never = [name for name in first["collected"] if name not in tests]
         if never:
@@ -186,6 +188,14 @@ class Runs:
         if self.strict:
             return Count(failed=len(self.flaky))
         return FAILURE if len(self.flaky) > MOST_FLAKY else Count()
+
+    def dearest(self, most=30):
+        """The files that took the most CPU, a line each."""
+        dear = sorted(self.costs.items(), key=lambda item: -item[1]["cpu"])[:most]
+        total = sum(cost["cpu"] for cost in self.costs.values())
+        yield f"{len(dear)} files with the most CPU, of {total:.0f} s in all:"
+        for name, cost in dear:
+            yield f"{cost['cpu']:7.0f} s of CPU  {cost['wall']:6.0f} s  {cost['tests']:4d} tests  {name}"
 
     def lines(self):
         for what in self.broken:

@@ -4,8 +4,10 @@
 
     onepass.py OUT.json [--only IDS.json] -- ARGUMENTS OF PYTEST
 
-OUT.json: {"code": pytest's exit status, "collected": [id], "tests": {id: {"outcome", "when", "text"}}}. An outcome is
-`passed`, `failed` or `skipped`; `when` is the phase that decided it. IDS.json is a list: no other test runs.
+OUT.json: {"code": pytest's exit status, "collected": [id], "tests": {id: {"outcome", "when", "text"}},
+"costs": {file: {"tests", "wall", "cpu"}}}. An outcome is `passed`, `failed` or `skipped`; `when` is the phase that
+decided it. A cost is in seconds; `cpu` counts the test's own process and the processes that it waited for, where
+tests/conftest.py tells it. IDS.json is a list: no other test runs.
 """
 
 import json
@@ -18,7 +20,7 @@ class Outcomes:
     """Beside the workers of xdist it sees their reports, and asks each of them what it collected."""
 
     def __init__(self, only):
-        self.only, self.collected, self.tests = only, {}, {}
+        self.only, self.collected, self.tests, self.costs = only, {}, {}, {}
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
@@ -34,6 +36,10 @@ class Outcomes:
 
     def pytest_runtest_logreport(self, report):
         """The worst of the phases: a test that passed and whose fixture cannot be taken down has failed."""
+        cost = self.costs.setdefault(report.nodeid.partition("::")[0], {"tests": 0, "wall": 0.0, "cpu": 0.0})
+        cost["tests"] += report.when == "call"
+        cost["wall"] += report.duration
+        cost["cpu"] += getattr(report, "cpu", 0.0)
         known = self.tests.get(report.nodeid)
         if report.failed:
             text = (known["text"] + "\n" if known else "") + report.longreprtext
@@ -53,7 +59,8 @@ def main(argv):
     outcomes = Outcomes(only)
     code = pytest.main(argv[argv.index("--") + 1 :], plugins=[outcomes])
     with open(out, "w") as f:
-        json.dump({"code": int(code), "collected": list(outcomes.collected), "tests": outcomes.tests}, f)
+        told = {"collected": list(outcomes.collected), "tests": outcomes.tests, "costs": outcomes.costs}
+        json.dump({"code": int(code), **told}, f)
     return int(code)
 
 
