@@ -65,6 +65,7 @@ for name in ("COLUMNS", "LINES"):  # readline, which pytest imports, hands its g
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "ray: needs a real Ray cluster on this machine")
+    config.addinivalue_line("markers", "story: its tests go on from one another, and are retried together")
     config.addinivalue_line("markers", "web: needs a browser")
     config.addinivalue_line("markers", "verl: needs an environment with verl")
     config.addinivalue_line("markers", "gpu: needs a real GPU of NVIDIA on this machine; with ARGUS_GPU only")

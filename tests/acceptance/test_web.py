@@ -18,6 +18,7 @@ from webbed import CHROMIUM, Chromium  # noqa: E402
 
 pytestmark = [
     pytest.mark.nightly,
+    pytest.mark.story,
     pytest.mark.web,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: run ./dev setup"),
 ]

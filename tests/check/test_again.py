@@ -66,6 +66,22 @@ def test_good():
     assert runs_of(tmp_path, "good") == 1, "what passed is not run again"
 
 
+def test_a_story_is_tried_again_from_its_beginning(suite, tmp_path):
+    text = """
+pytestmark = pytest.mark.story
+told = []
+def test_begins():
+    fails("begins", 0)
+    told.append(1)
+def test_goes_on():
+    assert told and not fails("goes_on", 1), "lost the thread"
+"""
+    runs, count = suite(text)
+    assert count == Count(2), list(runs.lines())
+    assert list(runs.lines())[0] == "flaky: 1: test_toy.py::test_goes_on"
+    assert (runs_of(tmp_path, "begins"), runs_of(tmp_path, "goes_on")) == (2, 2)
+
+
 def test_what_fails_each_time_fails(suite, tmp_path):
     runs, count = suite("def test_bad():\n    assert not fails('bad', 99)\ndef test_good():\n    pass\n")
     assert count == Count(1, failed=1)

@@ -7,7 +7,8 @@
 OUT.json: {"code": pytest's exit status, "collected": [id], "tests": {id: {"outcome", "when", "text"}},
 "costs": {file: {"tests", "wall", "cpu"}}}. An outcome is `passed`, `failed` or `skipped`; `when` is the phase that
 decided it. A cost is in seconds; `cpu` counts the test's own process and the processes that it waited for, where
-tests/conftest.py tells it. IDS.json is a list: no other test runs.
+tests/conftest.py tells it. IDS.json is a list: no other test runs, but for those of a file that is marked `story`: a
+test there goes on from what the tests before it left.
 """
 
 import json
@@ -25,9 +26,11 @@ class Outcomes:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config, items):
         if self.only is not None:
-            others = [item for item in items if item.nodeid not in self.only]
-            config.hook.pytest_deselected(items=others)
-            items[:] = [item for item in items if item.nodeid in self.only]
+            named = [item for item in items if item.nodeid in self.only]
+            stories = {item.path for item in named if item.get_closest_marker("story")}
+            asked = [item for item in items if item.nodeid in self.only or item.path in stories]
+            config.hook.pytest_deselected(items=[item for item in items if item not in asked])
+            items[:] = asked
         self.collected.update(dict.fromkeys(item.nodeid for item in items))
 
     @pytest.hookimpl(optionalhook=True)
