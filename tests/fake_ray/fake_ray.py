@@ -30,6 +30,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import tempfile
 
 import api
@@ -214,7 +215,7 @@ async def main(args):
     fake.cluster.close(fake.keep)
 
 
-def parse_args():
+def parse_args(argv):
     ap = argparse.ArgumentParser(description="a fake Ray dashboard that really runs entrypoints")
     ap.add_argument("--host", default="127.0.0.1")
     ap.add_argument("--port", type=int, default=0)
@@ -223,9 +224,13 @@ def parse_args():
     ap.add_argument("--spec", help="JSON list of nodes")
     ap.add_argument("--state", help="directory to keep state in, so that it can be killed and restarted")
     ap.add_argument("--token", help="demand this token, as Ray from 2.52 can")
-    return ap.parse_args()
+    return ap.parse_args(argv)
+
+
+def run(argv):
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # what it answers 500 to is meant
+    asyncio.run(main(parse_args(argv)))
 
 
 if __name__ == "__main__":
-    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # what it answers 500 to is meant
-    asyncio.run(main(parse_args()))
+    run(sys.argv[1:])

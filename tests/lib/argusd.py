@@ -29,6 +29,7 @@ needs_argusd = pytest.mark.skipif(PROGRAMS is None, reason="argusd, argus and ar
 PATIENCE = int(os.environ.get("ARGUS_PATIENCE", "150"))  # seconds for whatever is waited for: far more than it needs
 OVER = ("SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT")
 ROLES = ("admin", "user", "viewer")
+MADE = {}  # {who is there: (tokens, {file of a state_dir: content})}
 
 
 def until(condition, what):
@@ -93,9 +94,7 @@ class Argusd:
     def __enter__(self):
         self.root.mkdir(parents=True, exist_ok=True)
         self.write_config()
-        self.tokens["admin"] = self.init()
-        for role, user in self.others.items():
-            self.tokens[role] = self.init("--user", user, "--role", role)
+        self.init_all()
         return self.start()
 
     def __exit__(self, kind, *_):
@@ -118,6 +117,26 @@ class Argusd:
             f"shared_root: {self.root}\nlisten: 127.0.0.1:{self.port}\nstate_dir: {self.state_dir}\n"
             f"ray: {{address: \"{self.ray_url}\"}}\nshepherd: {PROGRAMS['argus-shepherd']}\n{self.more}\n"
         )
+
+    def init_all(self):
+        """argusd itself makes the first store and its tokens; later ones begin with a copy of it."""
+        who = str(self.others)
+        if self.state_dir.exists():
+            self.init_each()
+        elif who in MADE:
+            self.tokens.update(MADE[who][0])
+            self.state_dir.mkdir(0o700, parents=True)
+            for name, content in MADE[who][1].items():
+                (self.state_dir / name).touch(0o600)
+                (self.state_dir / name).write_bytes(content)
+        else:
+            self.init_each()
+            MADE[who] = dict(self.tokens), {file.name: file.read_bytes() for file in self.state_dir.iterdir()}
+
+    def init_each(self):
+        self.tokens["admin"] = self.init()
+        for role, user in self.others.items():
+            self.tokens[role] = self.init("--user", user, "--role", role)
 
     def init(self, *args):
         """A token."""

@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 
+from nursery import nursery_of
 from ports import free_port
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[1] / "fake_ray" / "fake_ray.py"
@@ -61,11 +62,14 @@ class FakeRay:
         if self.token is not None:
             args += ["--token", self.token]
         # Not to a pipe: entrypoints inherit nothing of it, and nobody has to read it.
-        argv = [*self.wrap, sys.executable, str(PROGRAM), *args]
-        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        if self.wrap:
+            argv = [*self.wrap, sys.executable, str(PROGRAM), *args]
+            self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        else:
+            self.process = nursery_of(PROGRAM).start(args)
         line = self.process.stdout.readline()
         if not line:
-            raise AssertionError(f"the fake Ray did not start: exit {self.process.wait()}")
+            raise AssertionError(f"the fake Ray did not start: {self.process.wait()}")
         ready = json.loads(line)
         self.url, self.control = ready["url"], ready["control"]
         self.port = int(self.url.rsplit(":", 1)[1])
