@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/finding/finding.h"
-#include "core/finding/finding_rules.h"
+#include "core/finding/rules/finding_rules.h"
 #include "fuzz.h"
 
 enum { JSON_MAX = 1 << 20 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hydra.c - quotes any text and reads it back as Hydra and then OmegaConf do (rules at the top
- * of core/spec/hydra.c): the bytes must be those that were meant. */
+ * of core/verl/hydra.c): the bytes must be those that were meant. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/spec/hydra.h"
+#include "core/verl/hydra.h"
 #include "fuzz.h"
 
 /* Undo: a run of backslashes before stop is 2k + 1 and stood for k and the stop itself. */

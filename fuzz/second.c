@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "core/finding/second.h"
+#include "core/finding/opinion/second.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

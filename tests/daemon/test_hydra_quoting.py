@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What src/core/spec/hydra.c writes, the real Hydra and OmegaConf read back byte for byte."""
+"""What src/core/verl/hydra.c writes, the real Hydra and OmegaConf read back byte for byte."""
 
 import json
 import pathlib

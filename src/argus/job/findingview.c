@@ -17,7 +17,7 @@
 #include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "core/finding/finding_rules.h"
+#include "core/finding/rules/finding_rules.h"
 
 enum {
     WIDTH = 80,

@@ -13,7 +13,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "core/finding/opinion.h"
+#include "core/finding/opinion/opinion.h"
 
 enum { OPINION_PAGE_MAX = 64 << 10, OPINION_LINE_MAX = 200 };
 

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "core/finding/second.h"
+#include "core/finding/opinion/second.h"
 #include "fsroot/attempt/mask.h"
 #include "ray/wire.h"
 

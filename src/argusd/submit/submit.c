@@ -27,7 +27,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "core/check/preflight.h"
-#include "core/spec/verl.h"
+#include "core/verl/verl.h"
 
 void submit_state_free(struct submit *s)
 {

@@ -23,7 +23,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "core/spec/verl.h"
+#include "core/verl/verl.h"
 
 /* ---- checks ---- */
 

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "base/unit_dir.h"
-#include "core/finding/finding_rules.h"
+#include "core/finding/rules/finding_rules.h"
 
 #define DIR "jobs/j/attempts/2/"
 #define OOM "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."

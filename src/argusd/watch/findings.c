@@ -16,7 +16,7 @@
 #include "argusd/watch/ending.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "core/finding/finding_rules.h"
+#include "core/finding/rules/finding_rules.h"
 
 enum { OWED_MAX = DIAGNOSIS_BODY_MAX + 4096 };
 

@@ -11,7 +11,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "core/spec/cmdline.h"
+#include "core/verl/cmdline.h"
 
 enum { REWARD_BYTES_MAX = 4 << 20, TREE_BYTES_MAX = 1 << 20 };
 

@@ -12,7 +12,7 @@
 #include "base/problem.h"
 #include "base/strv.h"
 #include "core/spec/spec.h"
-#include "core/spec/verl.h"
+#include "core/verl/verl.h"
 
 enum preflight_kind {
     PREFLIGHT_DATA,       /* parquet or JSON rows */

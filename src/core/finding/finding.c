@@ -8,7 +8,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "core/finding/finding_rule.h"
+#include "core/finding/rules/finding_rule.h"
 
 static const char *const OPS[] = {"set", "scale", "add"};
 

@@ -2,7 +2,7 @@
 /* finding_candidate.h - what may be why it failed, while it is judged; for finding_judge.c, which
  * decides, and finding_second.c; nobody else includes it. */
 #pragma once
-#include "core/finding/finding_finder.h"
+#include "core/finding/read/finding_finder.h"
 
 enum {
     STEP = 20, /* and what weighs less is vague */

@@ -25,9 +25,9 @@
 #include "core/job/gang.h"
 #include "core/job/job_limits.h"
 #include "core/job/stopwatch.h"
-#include "core/spec/demand.h"
 #include "core/spec/finding_class.h"
 #include "core/spec/restart.h"
+#include "core/verl/demand.h"
 
 /* The words leave the process (SQL, JSON, CLI, pages). */
 #define JOB_STATE_TABLE(X)                                                                         \

@@ -7,8 +7,8 @@
 #pragma once
 #include "core/past/past.h"
 #include "core/sched/sched.h"
-#include "core/spec/demand.h"
 #include "core/spec/spec.h"
+#include "core/verl/demand.h"
 
 struct advise_in {
     const struct spec *spec;

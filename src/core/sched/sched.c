@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "core/sched/sched_hosts.h"
-#include "core/sched/sched_ledger.h"
-#include "core/sched/sched_order.h"
+#include "core/sched/line/sched_order.h"
+#include "core/sched/line/sched_queue.h"
+#include "core/sched/place/sched_hosts.h"
+#include "core/sched/place/sched_ledger.h"
+#include "core/sched/place/sched_promise.h"
 #include "core/sched/sched_pass.h"
-#include "core/sched/sched_promise.h"
-#include "core/sched/sched_queue.h"
-#include "core/sched/sched_quota.h"
+#include "core/sched/share/sched_quota.h"
 
 enum { TEXT_MAX = 64 << 20 }; /* names and slots of one gang */
 

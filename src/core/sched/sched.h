@@ -51,7 +51,7 @@
 #include "base/mem.h"
 #include "core/job/gang.h"
 #include "core/job/needs.h"
-#include "core/spec/demand.h"
+#include "core/verl/demand.h"
 
 struct sched;
 

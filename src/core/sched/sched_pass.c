@@ -17,17 +17,17 @@
 
 #include <stdlib.h>
 
-#include "core/sched/sched_fit.h"
-#include "core/sched/sched_flow.h"
-#include "core/sched/sched_hosts.h"
-#include "core/sched/sched_ledger.h"
-#include "core/sched/sched_line.h"
-#include "core/sched/sched_order.h"
-#include "core/sched/sched_policy.h"
-#include "core/sched/sched_promise.h"
-#include "core/sched/sched_queue.h"
-#include "core/sched/sched_quota.h"
-#include "core/sched/sched_reclaim.h"
+#include "core/sched/line/sched_line.h"
+#include "core/sched/line/sched_order.h"
+#include "core/sched/line/sched_queue.h"
+#include "core/sched/place/sched_fit.h"
+#include "core/sched/place/sched_hosts.h"
+#include "core/sched/place/sched_ledger.h"
+#include "core/sched/place/sched_promise.h"
+#include "core/sched/share/sched_flow.h"
+#include "core/sched/share/sched_policy.h"
+#include "core/sched/share/sched_quota.h"
+#include "core/sched/share/sched_reclaim.h"
 
 enum { MAX_PROMISES = 64 }; /* more at once only claims can want; the rest waits for its turn */
 enum { MAX_YIELDS = 16 };   /* beyond, one more changes little, and each is looked for */

@@ -12,9 +12,9 @@
  *               -> line (same group, shape and quotas: they can start or not together) */
 #pragma once
 #include "base/buf.h"
+#include "core/sched/line/sched_tree.h"
 #include "core/sched/sched.h"
 #include "core/sched/sched_table.h"
-#include "core/sched/sched_tree.h"
 
 enum {
     UNIT = 10000,              /* one GPU, one CPU */

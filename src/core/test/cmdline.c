@@ -3,7 +3,7 @@
  *
  * tests/golden/cmdline/<workload>.yaml gives one text per verl version, beside it:
  * write them anew with ARGUS_GOLDEN=write and read the difference. */
-#include "core/spec/cmdline.h"
+#include "core/verl/cmdline.h"
 
 #include <errno.h>
 #include <fcntl.h>

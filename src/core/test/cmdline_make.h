@@ -2,7 +2,7 @@
 /* cmdline_make.h - from the text of a JobSpec to a whole command line, with a
  * made-up cluster around it: for the unit test and for cmdline_tool. */
 #pragma once
-#include "core/spec/cmdline.h"
+#include "core/verl/cmdline.h"
 
 struct made {
     struct spec spec;

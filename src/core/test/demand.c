@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of demand.h: the sums that Ray will ask for, per version and workload. */
-#include "core/spec/demand.h"
+#include "core/verl/demand.h"
 
 #include <stddef.h>
 

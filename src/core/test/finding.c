@@ -10,7 +10,7 @@
 #include "base/unit.h"
 #include "base/unit_message.h"
 #include "core/finding/finding.h"
-#include "core/finding/finding_rules.h"
+#include "core/finding/rules/finding_rules.h"
 #include "core/spec/spec.h"
 
 static struct finding_rules *rules;

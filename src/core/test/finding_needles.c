@@ -4,8 +4,8 @@
 
 #include "base/buf.h"
 #include "base/unit.h"
-#include "core/finding/finding_needles.h"
-#include "core/finding/finding_pattern.h"
+#include "core/finding/rules/finding_needles.h"
+#include "core/finding/rules/finding_pattern.h"
 
 static void every_place(void **state)
 {

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "base/unit.h"
-#include "core/finding/finding_text.h"
+#include "core/finding/read/finding_text.h"
 
 static const struct {
     const char *line, *body, *rank, *node, *actor;

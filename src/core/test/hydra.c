@@ -2,7 +2,7 @@
 /* Tests of hydra.h: known texts, and every byte string of a small alphabet read
  * back by a second, independent reading of both grammars. The real Hydra reads
  * the same in tests/daemon/test_hydra_quoting.py. */
-#include "core/spec/hydra.h"
+#include "core/verl/hydra.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/spec/hydra.h"
+#include "core/verl/hydra.h"
 
 enum { INPUT_MAX = 16 * 1024 * 1024 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opinions: what a stranger may say, what is refused, and that what was kept reads back the same.
  */
-#include "core/finding/opinion.h"
+#include "core/finding/opinion/opinion.h"
 
 #include <math.h>
 #include <string.h>

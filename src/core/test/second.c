@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A second opinion: which findings are asked about, what the model is shown, how its answer is
  * read. */
-#include "core/finding/second.h"
+#include "core/finding/opinion/second.h"
 
 #include <math.h>
 #include <string.h>

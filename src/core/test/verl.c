@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of verl.h. */
-#include "core/spec/verl.h"
+#include "core/verl/verl.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "argus/job/findingview.h"
 #include "base/message.h"
 #include "base/str.h"
-#include "core/finding/finding_rules.h"
+#include "core/finding/rules/finding_rules.h"
 
 enum { DIAGNOSE_REPLY_MAX = 1 << 20, DIAGNOSE_PAGE_MAX = 1 << 20 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* findings.c - GET /v1/jobs/{id}/findings: why each of its attempts ended badly, and beside it what
- * others say of that (core/finding/opinion.h).
+ * others say of that (core/finding/opinion/opinion.h).
  *
  * From the store, so it waits first until what the client may have been told is on disk. */
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "argusd/api/handlers.h"
 #include "base/said.h"
-#include "core/finding/opinion.h"
+#include "core/finding/opinion/opinion.h"
 
 enum { ANSWER_MAX = 16 << 20, BODIES_MAX = 8 << 20, OPINION_BYTES_MAX = 4 << 20 };
 
