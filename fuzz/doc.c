@@ -2,7 +2,7 @@
 /* doc.c - any bytes as YAML or JSON document; what is accepted prints as JSON that can be read. */
 #include <assert.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

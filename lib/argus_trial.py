@@ -118,7 +118,7 @@ def take_secrets(path):
 
 
 def sentence(says, code, args):
-    """In English, as argusd says it: of the rows of a code (src/base/message_rows.h) the first that has all it asks."""
+    """In English, as argusd says it: the first row of a code that has all it asks (base/catalogue/message_rows.h)."""
     argument = re.compile(r"(?<!\$)\{(\w+)(\|\|)?\}")
     for row in (says or {}).get(code) or []:
         if all(m[1] in args for m in argument.finditer(row)):

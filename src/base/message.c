@@ -11,9 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/catalogue/message_rows.h"
+#include "base/catalogue/message_words.h"
 #include "base/mem.h"
-#include "base/message_rows.h"
-#include "base/message_words.h"
 #include "base/str.h"
 #include "base/text.h"
 

@@ -4,8 +4,8 @@
 #pragma once
 #include <stdio.h>
 
+#include "base/doc/problem.h"
 #include "base/message.h"
-#include "base/problem.h"
 #include "base/str.h"
 
 enum { UNIT_SAID_MAX = 1024 };

@@ -23,9 +23,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/doc/problem.h"
 #include "base/err.h"
 #include "base/message.h"
-#include "base/problem.h"
 #include "base/strv.h"
 
 struct http_req;
@@ -265,7 +265,7 @@ void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_
 
 /* RFC 9457. `code` gives status and word; the sentence is err's, or the code's own when err
  * is NULL. field and problems may be NULL. What to do about it is the fix of the error's row
- * (SAY_FIX of base/message_rows.h). 503 and 429 get a
+ * (SAY_FIX of base/catalogue/message_rows.h). 503 and 429 get a
  * Retry-After of 2 s, ERR_NOT_YET of 1 s. */
 void http_problem(struct http_req *req,
                   int code,

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doc/problem.h"
 #include "base/json.h"
-#include "base/problem.h"
 #include "base/str.h"
 #include "base/text.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest/hash.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "ssh/command.h"
 
 enum { FILE_MAX = 8 << 20, KEY_BYTES_MAX = 4096 };

@@ -13,7 +13,7 @@
 #include "argus/job/overlay.h"
 #include "argus/show/member.h"
 #include "argus/transfer/snapcall.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
 

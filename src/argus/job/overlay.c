@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "argus/show/yaml.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/message.h"
 #include "base/str.h"
 

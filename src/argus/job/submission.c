@@ -6,10 +6,10 @@
 #include <errno.h>
 
 #include "argus/job/overlay.h"
+#include "base/digest/hash.h"
+#include "base/doc/problem.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/message.h"
-#include "base/problem.h"
 #include "base/said.h"
 #include "base/str.h"
 

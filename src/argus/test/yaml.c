@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "argus/job/overlay.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/unit.h"
 
 /* The YAML text as JSON values again. */

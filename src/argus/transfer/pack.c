@@ -17,7 +17,7 @@
 #include "argus/transfer/pack_list.h"
 #include "argus/transfer/pack_tar.h"
 #include "argus/transfer/upload.h"
-#include "base/filehash.h"
+#include "base/digest/filehash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"

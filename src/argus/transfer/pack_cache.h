@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 
 struct pack_cache;
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "argus/cli/cli.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 
 struct upload_sent {
     char id[64]; /* to be named in the call that uses it */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "argusd/alerts/alerts_run.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "argusd/ground/work.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/message.h"

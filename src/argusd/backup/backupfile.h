@@ -3,7 +3,7 @@
  * that does nothing else. */
 #pragma once
 #include "argusd/ground/settings.h"
-#include "base/seal.h"
+#include "base/digest/seal.h"
 #include "store/copy.h"
 
 enum { BACKUP_NAME_MAX = 40, BACKUPS_MAX = 10000 };

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/map.h"
 
 enum { SWEEP_AT = 1024 }; /* entries from which on those that are full again are forgotten */

@@ -12,7 +12,7 @@
 #include "argusd/calls/tokencount.h"
 #include "argusd/kit/api.h"
 #include "argusd/services/service_target.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "base/str.h"

@@ -11,7 +11,7 @@
 #include "argusd/checkpoints/checkpoints_book.h"
 #include "argusd/ground/jobspec.h"
 #include "argusd/people/people.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/str.h"
 
 enum { TICK_MS = 2000, LIST_TEXT_MAX = 2 << 20 };

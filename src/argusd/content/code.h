@@ -6,8 +6,8 @@
  * A code_path or working_dir that lies in a snapshot is one as well. */
 #pragma once
 #include "argusd/content/snapshots.h"
+#include "base/doc/problem.h"
 #include "base/field.h"
-#include "base/problem.h"
 
 struct spec;
 extern const struct field_table code_use_table; /* "SnapshotUse" in openapi.json */

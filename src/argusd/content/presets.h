@@ -5,8 +5,8 @@
  * shipped name cannot be taken. Pointers to items are borrowed until it is put or removed. */
 #pragma once
 #include "base/clock.h"
+#include "base/digest/hash.h"
 #include "base/field.h"
-#include "base/hash.h"
 #include "core/job/access.h"
 #include "core/preset/preset.h"
 #include "store/store.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/message.h"

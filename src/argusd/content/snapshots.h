@@ -12,8 +12,8 @@
 #include "argusd/content/storage.h"
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/settings.h"
+#include "base/digest/hash.h"
 #include "base/field.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "store/store.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
-#include "base/place.h"
+#include "base/order/place.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
 #include "fsroot/content/snapshot.h"

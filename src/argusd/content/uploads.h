@@ -11,7 +11,7 @@
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/events.h"
 #include "argusd/ground/settings.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "http/http.h"
 #include "store/store.h"
 

@@ -7,7 +7,7 @@
 
 #include "argusd/figures/gpurow.h"
 #include "argusd/ground/work.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "fsroot/attempt/gpufiles.h"

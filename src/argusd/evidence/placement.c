@@ -20,7 +20,7 @@
 #include "argusd/jobs/lease.h"
 #include "argusd/jobs/tally.h"
 #include "argusd/launch/mark.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "argusd/figures/figures_state.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/str.h"
 #include "base/version.h"
 

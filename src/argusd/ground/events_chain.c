@@ -6,7 +6,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 
 static_assert((int)STORE_HASH_BYTES == (int)HASH_BYTES, "the chain is of SHA-256");
 

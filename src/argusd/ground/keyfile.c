@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest/hash.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/str.h"
 
 static int keyfile_check(const char *path, struct err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keyfile.h - a key of ours in a file of state_dir that nobody else can open: 32 bytes as hex. */
 #pragma once
+#include "base/digest/seal.h"
 #include "base/err.h"
-#include "base/seal.h"
 
 /* ERR_USAGE: others can open it, it belongs to somebody else, or it holds no key; -ENOENT. */
 must_check int keyfile_read(const char *path,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings.h - argus.yaml: read whole, checked whole, then never changed. */
 #pragma once
-#include "base/conf.h"
+#include "base/doc/conf.h"
 #include "core/alert/alert_route.h"
 #include "core/job/ports.h"
 #include "core/sched/sched.h"

@@ -10,7 +10,7 @@
 #include "argusd/jobs/jobs_rules.h"
 #include "argusd/launch/secretcheck.h"
 #include "argusd/people/people_dirs.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/str.h"
 
 void ownjob_choose_id(const struct importer *im, enum workload w, char ret[static SPEC_ID_BUF])

@@ -3,7 +3,7 @@
 #pragma once
 #include "argusd/content/registry.h"
 #include "argusd/imports/importer.h"
-#include "base/conf.h"
+#include "base/doc/conf.h"
 
 struct registry_form {
     char *name,

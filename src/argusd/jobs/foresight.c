@@ -13,7 +13,7 @@
 
 #include "argusd/ground/work.h"
 #include "argusd/jobs/jobs_state.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "core/past/forecast.h"

@@ -11,7 +11,7 @@
 #include "argusd/ground/events.h"
 #include "argusd/jobs/record.h"
 #include "base/clock.h"
-#include "base/heap.h"
+#include "base/order/heap.h"
 #include "core/job/job_event.h"
 #include "core/past/forecast.h"
 #include "core/sched/sched.h"

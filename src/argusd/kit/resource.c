@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf.h"
+#include "base/doc/conf.h"
 #include "base/str.h"
 
 enum { PAGE_MAX = 1 << 20, LIST_MAX = 32 << 20 };

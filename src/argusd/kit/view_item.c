@@ -11,8 +11,8 @@
 
 #include "argusd/figures/figures.h"
 #include "argusd/kit/api.h"
+#include "base/digest/hash.h"
 #include "base/field.h"
-#include "base/hash.h"
 #include "base/str.h"
 
 static const struct field eta_rows[] = {

@@ -12,7 +12,7 @@
 #include "argusd/ground/work.h"
 #include "argusd/launch/secretcheck.h"
 #include "argusd/launch/trials.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -4,8 +4,8 @@
  * Blocking (reads the verl version, writes the directory): for the worker pool. */
 #pragma once
 #include "argusd/ground/settings.h"
+#include "base/doc/problem.h"
 #include "base/err.h"
-#include "base/problem.h"
 #include "core/job/job.h"
 #include "core/spec/tracker.h"
 #include "fsroot/ckpt/ckpt.h"

@@ -3,7 +3,7 @@
  * nodes of its pool have it. */
 #pragma once
 #include "argusd/ground/settings.h"
-#include "base/problem.h"
+#include "base/doc/problem.h"
 #include "core/job/job.h"
 #include "core/sched/sched.h"
 

@@ -2,7 +2,7 @@
 /* notebooktoken.c - the token of a notebook by argusd's key; see notebooktoken.h. */
 #include "argusd/launch/notebooktoken.h"
 
-#include "base/seal.h"
+#include "base/digest/seal.h"
 #include "base/str.h"
 
 void notebooktoken_of(const struct secrets *s, const char *job, char ret[static NOTEBOOKTOKEN_MAX])

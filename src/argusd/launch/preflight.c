@@ -15,7 +15,7 @@
 
 #include "argusd/ground/work.h"
 #include "base/buf.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/text.h"

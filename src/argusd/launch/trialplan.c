@@ -16,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/catalogue/message_rows.h"
+#include "base/digest/hash.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
-#include "base/message_rows.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/attempt/install.h"

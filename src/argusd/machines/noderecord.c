@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -12,7 +12,7 @@
 
 #include "argusd/machines/noderecord.h"
 #include "argusd/machines/nodes_run.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "base/str.h"

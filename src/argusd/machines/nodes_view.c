@@ -9,8 +9,8 @@
 
 #include "argusd/machines/nodes_run.h"
 #include "argusd/machines/nodes_slots.h"
+#include "base/digest/hash.h"
 #include "base/field.h"
-#include "base/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

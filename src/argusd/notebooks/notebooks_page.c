@@ -10,8 +10,8 @@
 #include "argusd/kit/saying.h"
 #include "argusd/notebooks/notebooks.h"
 #include "argusd/notebooks/notebooks_door.h"
-#include "base/conf.h"
-#include "base/doc.h"
+#include "base/doc/conf.h"
+#include "base/doc/doc.h"
 #include "base/message.h"
 #include "base/str.h"
 

@@ -7,7 +7,7 @@
  * the API. */
 #pragma once
 #include "argusd/people/secrets.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "core/notebook/notebook.h"
 #include "http/http.h"
 

@@ -5,7 +5,7 @@
 
 #include "argusd/notebooks/notebooks_state.h"
 #include "argusd/submit/submit.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 

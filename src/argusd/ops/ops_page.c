@@ -13,7 +13,7 @@
 #include "argusd/kit/resource.h"
 #include "argusd/kit/saying.h"
 #include "argusd/ops/ops.h"
-#include "base/conf.h"
+#include "base/doc/conf.h"
 #include "base/message.h"
 #include "base/str.h"
 

@@ -2,8 +2,8 @@
 /* opsfacts.h - what a plan stands on: facts by name ("node/w1" is "online, wanted up"), their hash,
  * and what differs between two moments. Pure. */
 #pragma once
+#include "base/digest/hash.h"
 #include "base/field.h"
-#include "base/hash.h"
 #include "base/strv.h"
 
 /* The same facts in any order have the same hash. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "argusd/people/people.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/message.h"

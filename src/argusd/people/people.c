@@ -13,7 +13,7 @@
 
 #include "argusd/people/people_form.h"
 #include "base/message.h"
-#include "base/place.h"
+#include "base/order/place.h"
 #include "base/str.h"
 #include "base/text.h"
 

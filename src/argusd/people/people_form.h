@@ -4,8 +4,8 @@
  * Beside them, what is wrong with a body that asks for one. */
 #pragma once
 #include "argusd/people/people.h"
+#include "base/doc/problem.h"
 #include "base/field.h"
-#include "base/problem.h"
 
 extern const struct field_table person_table, project_table, people_quota_table;
 

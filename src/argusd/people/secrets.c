@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "argusd/ground/keyfile.h"
+#include "base/digest/hash.h"
+#include "base/digest/seal.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/message.h"
-#include "base/seal.h"
 #include "base/str.h"
 #include "core/job/access.h"
 

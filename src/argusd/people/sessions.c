@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/map.h"
 #include "base/message.h"
 #include "base/str.h"

@@ -12,7 +12,7 @@
 
 #include "argusd/people/people_form.h"
 #include "argusd/people/sessions.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/map.h"
 #include "base/message.h"
 #include "base/str.h"

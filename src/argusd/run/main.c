@@ -13,7 +13,7 @@
 #include "argusd/run/daemon.h"
 #include "argusd/run/init.h"
 #include "argusd/web/pages.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/version.h"

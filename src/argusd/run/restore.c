@@ -8,10 +8,10 @@
 #include "argusd/jobs/record.h"
 #include "argusd/people/people.h"
 #include "argusd/submit/idempotency.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
+#include "base/digest/seal.h"
 #include "base/log.h"
-#include "base/place.h"
-#include "base/seal.h"
+#include "base/order/place.h"
 #include "base/str.h"
 #include "base/text.h"
 

@@ -47,7 +47,7 @@
 #include "argusd/watch/sender.h"
 #include "argusd/watch/watcher.h"
 #include "argusd/web/changes.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/version.h"

@@ -11,7 +11,7 @@
 #include "argusd/services/serving_state.h"
 #include "argusd/submit/submit.h"
 #include "argusd/web/changes.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "argusd/ground/work.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doc.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
+#include "base/doc/doc.h"
 #include "base/map.h"
 #include "base/message.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/str.h"
 #include "base/unit.h"
 

@@ -10,7 +10,7 @@
 #include "argusd/ground/jobspec.h"
 #include "argusd/launch/launchplan.h"
 #include "argusd/trackers/trackers_state.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"

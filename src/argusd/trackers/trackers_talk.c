@@ -6,7 +6,7 @@
 
 #include "argusd/ground/work.h"
 #include "argusd/trackers/trackers_state.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -12,7 +12,7 @@
 #include "argusd/ground/work.h"
 #include "argusd/watch/ending.h"
 #include "argusd/watch/sight.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/message.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "argusd/ground/work.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"

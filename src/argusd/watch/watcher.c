@@ -23,7 +23,7 @@
 #include "argusd/watch/sight.h"
 #include "argusd/watch/silence.h"
 #include "argusd/watch/stopper.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "core/job/witness.h"

@@ -13,7 +13,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_account.c - users, projects, tokens and secrets; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("own_settings_key",

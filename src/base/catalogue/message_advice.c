@@ -2,7 +2,7 @@
 /* message_advice.c - what findings advise that facts or a trial decide and no rule; see
  * message_rows.h. What a rule advises stands beside it in rules/. trial-<code>: by the codes of
  * lib/argus_trial.py. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("fact-stopped",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_ask.c - how a request is made: address, parameters, body, form; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("mcp_origin", "a page of another origin may not ask here", "其他来源的页面不能在此请求"),

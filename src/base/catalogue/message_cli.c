@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_cli.c - what the command line refuses by itself: words, options, files here; see
  * message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("cli_reply_lacks", "the reply has no '{key}' to change", "应答中没有可修改的 '{key}'"),

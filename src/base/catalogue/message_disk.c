@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_disk.c - the shared root and what lies on it: archives, checkpoints, attempts, logs;
  * see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("unpacked_gone", "what was unpacked is not there any more", "取回的内容已不在"),

@@ -2,7 +2,7 @@
 /* message_event.c - what a kind of event says by itself: its code is its kind; see message_rows.h.
  *
  * An event with more to say has a code of its own, in another family. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     /* ---- jobs ---- */

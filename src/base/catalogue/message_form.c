@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_form.c - how a YAML or JSON text is read, by any table of keys; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("not_boolean", "'{text}' is neither true nor false", "'{text}' 既不是 true 也不是 false"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_job.c - what happens to a job: its trial, its start, its run, its end, its checkpoints;
  * see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     /* One for each kind of event, "job_" and its word: core/job/job_event.h. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_node.c - what is said of machines: on their way in, at work, on their way out; see
  * message_rows.h. Codes of probe.h, ssh.h, raylet.h and core/job/node.c. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     /* ---- the way in and out ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_now.c - what cannot be done now, and may be later; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("filter_empty",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_ops.c - plans of what is dangerous: refusals, and of each step what is expected and what
  * was found; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     /* ---- refusals ---- */

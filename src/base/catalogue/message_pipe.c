@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_pipe.c - pipelines, their runs and their schedules; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY_FIX("pipe_name",

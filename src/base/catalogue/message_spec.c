@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_spec.c - JobSpec, NodeSpec and preset: what cannot be, and what is found before a job
  * starts; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("path_has_colon",

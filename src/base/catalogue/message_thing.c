@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_thing.c - what people keep: presets, data sets, models, snapshots, secrets, users, files;
  * see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY_FIX("no_snapshot",

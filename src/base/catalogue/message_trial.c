@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* message_trial.c - what a trial finds: its program (lib/argus_trial.py) names a code and
  * arguments; see message_rows.h. */
-#include "base/message_rows.h"
+#include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
     SAY("trial_failed", "{count} findings: {findings}", "{count} 个问题：{findings}"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every type of row, and every problem of an input told at once with its place. */
-#include "base/conf.h"
+#include "base/doc/conf.h"
 
 #include <string.h>
 

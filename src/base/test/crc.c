@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of crc.h. */
-#include "base/crc.h"
+#include "base/digest/crc.h"
 
 #include <string.h>
 

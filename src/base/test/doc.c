@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places, types and refusals of the YAML and JSON reader. */
-#include "base/doc.h"
+#include "base/doc/doc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The short way of reading common specs gives the very tree that libfyaml gives. "..." behind
  * a text ends the document and sends it to libfyaml, which then is the measure. */
-#include "base/doclines.h"
+#include "base/doc/doclines.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A random walk of the heap against a plain array. */
-#include "base/heap.h"
+#include "base/order/heap.h"
 
 #include "base/unit.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/str.h"
 #include "base/unit.h"
 

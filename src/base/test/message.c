@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/message_rows.h"
-#include "base/problem.h"
+#include "base/catalogue/message_rows.h"
+#include "base/doc/problem.h"
 #include "base/str.h"
 #include "base/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.c - tests of places in sorted arrays: before, between, among equals, behind, in none. */
-#include "base/place.h"
+#include "base/order/place.h"
 
 #include "base/mem.h"
 #include "base/unit.h"

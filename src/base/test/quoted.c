@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Escapes and folding of YAML scalars in quotes, the cases that libfyaml gets wrong among them. */
-#include "base/quoted.h"
+#include "base/doc/quoted.h"
 
 #include <errno.h>
 #include <string.h>

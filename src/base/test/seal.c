@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was sealed opens with its key at its place, and not otherwise. */
-#include "base/seal.h"
+#include "base/digest/seal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/unit.h"
 
 static void test_there_and_back(void **state)

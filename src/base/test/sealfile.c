@@ -2,7 +2,7 @@
 /* What was sealed into a file opens with its key for its place; no byte of it may change, none may
  * be missing. */
 #define _GNU_SOURCE
-#include "base/seal.h"
+#include "base/digest/seal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/digest/hash.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/unit.h"
 
 static unsigned char key[SEAL_KEY_BYTES];

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
+#include "base/digest/seal.h"
 #include "base/message.h"
-#include "base/seal.h"
 #include "base/str.h"
 #include "base/text.h"
 

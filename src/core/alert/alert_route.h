@@ -2,7 +2,7 @@
 /* alert_route.h - who is told of what, and when: receivers, routes, quiet hours, escalation (the
  * `alerts` of argus.yaml), and silences. Pure. */
 #pragma once
-#include "base/problem.h"
+#include "base/doc/problem.h"
 #include "core/alert/alert_table.h"
 
 /* X(enumerator, word, messages a minute that its maker takes; 0 = as many as come) */

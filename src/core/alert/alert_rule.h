@@ -5,7 +5,7 @@
  * or add others. Where rules come from decides who wins: the API, then argus.yaml, then the shipped
  * ones. Pure. */
 #pragma once
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/field.h"
 #include "core/alert/alert_expr.h"
 

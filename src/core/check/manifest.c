@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/message.h"
-#include "base/place.h"
+#include "base/order/place.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
 

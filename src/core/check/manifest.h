@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/digest/hash.h"
 #include "base/err.h"
-#include "base/hash.h"
 
 enum { MANIFEST_ENTRIES_MAX = 250000, MANIFEST_TEXT_MAX = 256 << 20 };
 

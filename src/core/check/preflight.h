@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/problem.h"
+#include "base/doc/problem.h"
 #include "base/strv.h"
 #include "core/spec/spec.h"
 #include "core/verl/verl.h"

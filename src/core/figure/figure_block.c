@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/crc.h"
+#include "base/digest/crc.h"
 
 enum token { TOKEN_CHANGE, TOKEN_SAME, TOKEN_UNTOLD };
 enum { HEAD_BYTES = 8, ROLL_PARTS = 4 };

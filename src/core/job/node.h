@@ -109,7 +109,7 @@ struct node_facts {
 };
 extern const struct field_table node_facts_table;
 
-/* `struct node` is a node of a parsed text (base/doc.h). */
+/* `struct node` is a node of a parsed text (base/doc/doc.h). */
 struct node_row {
     struct nodespec spec;
     int64_t seq;  /* order of registration */

@@ -27,7 +27,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/field.h"
 #include "base/strv.h"
 #include "core/pipe/pipe_expr.h"

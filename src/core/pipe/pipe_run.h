@@ -5,7 +5,7 @@
  * pipe_run_next() until nothing is due, does what it says, and tells what became of it; all that
  * must outlive a restart is in the items. Items stand in the order of the file. Pure. */
 #pragma once
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "core/pipe/pipe.h"
 
 /* X(enumerator, word) */

@@ -5,7 +5,7 @@
  * key out, as if it had not been written. Inside a longer text an expression must be a text, a
  * number or a boolean. `$${{` stands for `${{`. Pure. */
 #pragma once
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "core/pipe/pipe_expr.h"
 
 struct pipe_hole {

@@ -18,7 +18,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
 
 /* X(enumerator, word). What a model or data hole takes may also be a registered name. */
 #define PRESET_TYPES(X)                                                                            \

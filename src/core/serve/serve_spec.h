@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
+#include "base/doc/problem.h"
 #include "base/field.h"
-#include "base/problem.h"
 #include "core/serve/serve_name.h"
 
 #define SERVE_ENGINE_TABLE(X) X(TRANSFORMERS, "transformers") X(VLLM, "vllm") X(SGLANG, "sglang")

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf.h"
+#include "base/doc/conf.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

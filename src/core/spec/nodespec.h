@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
+#include "base/doc/problem.h"
 #include "base/field.h"
 #include "base/json.h"
-#include "base/problem.h"
 #include "base/strv.h"
 
 enum {

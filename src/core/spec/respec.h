@@ -5,7 +5,7 @@
  * as it was given; a text in which nothing changes stays the same byte by byte. Pure. */
 #pragma once
 #include "base/buf.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/field.h"
 
 enum { RESPEC_CHANGES_MAX = 64 << 10 }; /* bytes of the text that tells of the changes */

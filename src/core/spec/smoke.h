@@ -2,7 +2,7 @@
 /* smoke.h - a spec made small: the same job with one GPU, two steps and no checkpoint, to see
  * whether it runs at all. */
 #pragma once
-#include "base/doc.h"
+#include "base/doc/doc.h"
 
 enum { SMOKE_STEPS = 2 };
 

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
+#include "base/doc/problem.h"
 #include "base/field.h"
 #include "base/json.h"
-#include "base/problem.h"
 #include "base/strv.h"
 
 /* X(enumerator, word in JSON and YAML): verl's programs, then those that run an entrypoint. What

@@ -2,7 +2,7 @@
 /* spec_table.h - the rows of the JobSpec and its checks, shared by spec*.c; preset.c reads the
  * names of keys. */
 #pragma once
-#include "base/conf.h"
+#include "base/doc/conf.h"
 #include "core/spec/spec.h"
 
 extern const struct field spec_keys[];

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/json.h"
 
 static int read_spec(const char *yaml, const struct make_place *place, struct made *m)

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/doc/problem.h"
 #include "base/err.h"
-#include "base/problem.h"
 #include "base/strv.h"
 #include "core/spec/spec.h"
 #include "core/spec/tracker.h"

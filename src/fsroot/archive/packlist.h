@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/digest/hash.h"
 #include "base/err.h"
-#include "base/hash.h"
 #include "fsroot/tree/rootdir.h"
 
 enum packlist_kind { PACKLIST_DIR, PACKLIST_FILE, PACKLIST_LINK, PACKLIST_SAME };

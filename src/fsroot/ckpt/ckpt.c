@@ -18,7 +18,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/crc.h"
+#include "base/digest/crc.h"
 #include "base/file.h"
 #include "base/message.h"
 #include "base/str.h"

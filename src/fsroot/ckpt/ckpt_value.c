@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest/hash.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/str.h"
 #include "core/metric/metric.h"
 #include "fsroot/ckpt/ckpt.h"

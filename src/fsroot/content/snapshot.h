@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/digest/hash.h"
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/strv.h"
 #include "core/check/manifest.h"
 #include "fsroot/content/unpack.h"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/filehash.h"
+#include "base/digest/filehash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"

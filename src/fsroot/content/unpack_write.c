@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest/hash.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/message.h"
 #include "fsroot/tree/dirtree.h"
 

@@ -9,8 +9,8 @@
 #pragma once
 #include <stdint.h>
 
+#include "base/digest/hash.h"
 #include "base/err.h"
-#include "base/hash.h"
 #include "base/strv.h"
 
 struct upload_file;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/crc.h"
+#include "base/digest/crc.h"
 
 #define LOGINDEX_SUFFIX ".idx"
 #define LOGINDEX_MAGIC 0x3178646941677241ULL /* "ArgAidx1" */

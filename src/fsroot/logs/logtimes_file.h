@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/crc.h"
+#include "base/digest/crc.h"
 
 #define LOGTIMES_SUFFIX ".times"
 

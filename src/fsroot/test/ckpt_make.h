@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ckpt_make.h - for unit tests: files as torch.save writes them, and checkpoints of them. */
 #pragma once
-#include "base/crc.h"
+#include "base/digest/crc.h"
 #include "base/unit_dir.h"
 
 static inline void put_le(struct buf *out, uint64_t v, int bytes)

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "base/filehash.h"
+#include "base/digest/filehash.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/unit_dir.h"

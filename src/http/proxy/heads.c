@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "http/proxy/exchange.h"

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/str.h"
 #include "base/unit_dir.h"
 #include "base/unit_message.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/unit_dir.h"
 #include "base/unit_message.h"
 

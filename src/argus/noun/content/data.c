@@ -8,7 +8,7 @@
 #include "argus/job/waiting.h"
 #include "argus/model/entry.h"
 #include "argus/transfer/filecall.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "core/spec/dataref.h"
 
 /* ---- upload ---- */

@@ -12,7 +12,7 @@
 
 #include "argus/net/client.h"
 #include "argus/show/table.h"
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/file.h"
 #include "base/message.h"
 #include "base/str.h"

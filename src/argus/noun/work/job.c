@@ -12,7 +12,7 @@
 #include "argus/job/waiting.h"
 #include "argus/show/member.h"
 #include "argus/show/text.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -8,7 +8,7 @@
 
 #include "argusd/api/routes.h"
 #include "argusd/kit/resource.h"
-#include "base/conf.h"
+#include "base/doc/conf.h"
 #include "base/message.h"
 #include "base/str.h"
 

@@ -14,7 +14,7 @@
 #include "argusd/archive/archives.h"
 #include "argusd/kit/view.h"
 #include "argusd/submit/jobsight.h"
-#include "base/conf.h"
+#include "base/doc/conf.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -9,7 +9,7 @@
 
 #include "argusd/api/handlers.h"
 #include "argusd/kit/view.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -9,7 +9,7 @@
 #include "argusd/kit/saying.h"
 #include "argusd/network/netchecks.h"
 #include "argusd/network/netpairs_view.h"
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
 

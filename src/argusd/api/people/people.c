@@ -9,7 +9,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/people/people_dirs.h"
 #include "base/message.h"
-#include "base/place.h"
+#include "base/order/place.h"
 #include "base/str.h"
 #include "base/text.h"
 

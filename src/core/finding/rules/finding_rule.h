@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
 #include "base/strv.h"
 #include "core/finding/finding.h"
 #include "core/finding/rules/finding_index.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf.h"
-#include "base/doc.h"
+#include "base/doc/conf.h"
+#include "base/doc/doc.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "core/finding/read/finding_text.h"

@@ -31,9 +31,9 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "base/doc/problem.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/problem.h"
 
 struct finding_rules;
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/digest/hash.h"
 #include "base/str.h"
 #include "core/sched/place/sched_hosts.h"
 #include "core/sched/place/sched_ledger.h"

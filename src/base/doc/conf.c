@@ -4,7 +4,7 @@
  * Defaults go first and through the same parsers as input, so that a default
  * that its own row would refuse shows in the first test. Unknown keys are found
  * by walking the input and asking whether any row lies at or below each path. */
-#include "base/conf.h"
+#include "base/doc/conf.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
  * path and holds neither ": " nor " #": then YAML takes it as a plain scalar that ends with its
  * line, unless the next line is further in, which is refused here. An item in brackets holds no
  * bracket, brace, comma or quote besides; one in quotes holds neither a quote nor a backslash. */
-#include "base/doclines.h"
+#include "base/doc/doclines.h"
 
 #include <string.h>
 

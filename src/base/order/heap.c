@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.c - the binary heap of heap.h: v[0] is the earliest, the children of v[i] are v[2i+1] and
  * v[2i+2], and each item knows its own place, so that any of them can be moved or taken out. */
-#include "base/heap.h"
+#include "base/order/heap.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/doc/problem.h"
 #include "base/json.h"
-#include "base/problem.h"
 
 enum { DOC_MAX_BYTES = 1 << 20, DOC_MAX_NODES = 20000, DOC_MAX_DEPTH = 32 };
 

@@ -7,7 +7,7 @@
  *
  * Blanks are held back until it is known what follows: before a line break they are no part of
  * the text. Escaped ones always are. */
-#include "base/quoted.h"
+#include "base/doc/quoted.h"
 
 #include <errno.h>
 #include <stdint.h>

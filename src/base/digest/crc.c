@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* crc.c - a byte a round by a table: of the polynomial 0xedb88320, from the low bit on; see crc.h.
  */
-#include "base/crc.h"
+#include "base/digest/crc.h"
 
 static const uint32_t table[256] = {
     0x00000000, 0x77073096, 0xee0e612c, 0x990951ba, 0x076dc419, 0x706af48f, 0xe963a535, 0x9e6495a3,

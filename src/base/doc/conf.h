@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/doc.h"
+#include "base/doc/doc.h"
+#include "base/doc/problem.h"
 #include "base/field.h"
-#include "base/problem.h"
 
 /* Fill *out (zeroed by the caller) with defaults, then with what root (a map, or
  * NULL for none) holds. Problems are appended; *out is whole and releasable even then. */

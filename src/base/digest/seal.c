@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seal.c - encrypted boxes for secrets, and sealed files; see seal.h. Inside the box stand the
  * place, a zero byte and the bytes; of a file the place is the additional data of each piece. */
-#include "base/seal.h"
+#include "base/digest/seal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * may put a pipe or a device in the file's place: opening must neither wait nor have an effect
  * on it. */
 #define _GNU_SOURCE
-#include "base/filehash.h"
+#include "base/digest/filehash.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 #pragma once
 #include <stdint.h>
 
+#include "base/digest/hash.h"
 #include "base/err.h"
-#include "base/hash.h"
 
 /* And the size of the regular file name below fd; a link is not followed. -EINVAL or -ELOOP: it is
  * something else. */

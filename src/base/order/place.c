@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* place.c - one binary search for all sorted arrays; see place.h. */
-#include "base/place.h"
+#include "base/order/place.h"
 
 size_t place_of(const void *key,
                 const void *v,

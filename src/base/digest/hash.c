@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash.c - thin names for libsodium's hash, comparison and randomness; see hash.h. */
-#include "base/hash.h"
+#include "base/digest/hash.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash_blocks.h"
+#include "base/digest/hash_blocks.h"
 #include "base/str.h"
 
 static_assert(HASH_BYTES == crypto_hash_sha256_BYTES, "SHA-256 has 32 bytes");

@@ -5,7 +5,7 @@
  * an alias is refused before it can be expanded, and every node has its token's
  * mark. All nodes and texts live in one arena that dies with the doc. See doc.h. */
 #define _GNU_SOURCE
-#include "base/doc.h"
+#include "base/doc/doc.h"
 
 #include <errno.h>
 #include <libfyaml.h>
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/doclines.h"
+#include "base/doc/doclines.h"
+#include "base/doc/quoted.h"
 #include "base/message.h"
-#include "base/quoted.h"
 #include "base/str.h"
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* problem.c - a list of what is wrong with one input; see problem.h. */
-#include "base/problem.h"
+#include "base/doc/problem.h"
 
 #include <stdint.h>
 #include <stdlib.h>

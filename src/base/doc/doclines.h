@@ -6,7 +6,7 @@
  * Whatever else there is (a quote, a nested mapping, a value on two lines, anything in doubt,
  * every error) is not read here but left to doc.c as if nothing had happened. */
 #pragma once
-#include "base/doc.h"
+#include "base/doc/doc.h"
 
 /* The tree is made in d. False: not this shape, *ret is untouched. */
 bool doclines_read(const char *text, size_t len, struct doc *d, struct node **ret);

@@ -2,7 +2,7 @@
 /* message_words.c - see message_words.h.
  *
  * A word stands here once, whatever key it is said under; one that is not here stays English. */
-#include "base/message_words.h"
+#include "base/catalogue/message_words.h"
 
 #include <string.h>
 

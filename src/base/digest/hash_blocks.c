@@ -3,7 +3,7 @@
  * computes SHA-256 in plain C, at a fifth of the speed at which a network brings the bytes of an
  * upload; x86 has had instructions for it since 2016. The order of the words in the two
  * registers is that of the instructions: ABEF and CDGH. */
-#include "base/hash_blocks.h"
+#include "base/digest/hash_blocks.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
