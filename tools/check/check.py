@@ -14,6 +14,7 @@ again.py.
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -23,7 +24,9 @@ from again import FAILURE, Count, Runs, call
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 START = time.monotonic()
 ASAN = "build-asan"
-SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "--buildtype=debugoptimized"]
+# mold links the 250 programs of the unit tests in a fifth of the time; release builds keep the system's linker.
+LINKER = ["-Dc_link_args=-fuse-ld=mold"] if shutil.which("mold") else []
+SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false", "--buildtype=debugoptimized", *LINKER]
 FUZZ_SECONDS = os.environ.get("ARGUS_FUZZ_SECONDS", "600")
 STEPS = ("gates", "unit", "whole")
 # Most tests mostly wait; which of them share a worker, and how many have real Ray at a time: tests/conftest.py.
