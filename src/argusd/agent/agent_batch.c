@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "argusd/agent/agent_run.h"
-#include "argusd/api/handlers.h"
+#include "argusd/api/events.h"
 #include "argusd/api/routes.h"
 #include "argusd/figures/figures.h"
 #include "base/digest/hash.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "argusd/agent/agent.h"
-#include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
+#include "argusd/kit/api.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"

@@ -4,11 +4,12 @@
  * A stream first reads the store page by page until it has caught up, then
  * listens. What comes while it still reads is read too: it listens only to know
  * that there is more, so no event is lost or doubled. */
+#include "argusd/api/events.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
 #include "base/message.h"
@@ -72,7 +73,7 @@ static const struct field event_rows[] = {
           .schema = AS_IT_CAME("of its kind: an object of before and after, a list, or null")),
 };
 #undef EVENT
-const struct field_table event_table = FIELD_TABLE("Event", event_rows, event_page);
+static const struct field_table event_table = FIELD_TABLE("Event", event_rows, event_page);
 
 void api_event_put(const struct api_eyes *eyes, const struct store_event *row, struct jout *j)
 {
@@ -288,7 +289,7 @@ static void api_events_begin(struct http_req *req, struct api *a, const char *jo
     read_more(f);
 }
 
-void api_events(struct http_req *req, void *app)
+static void api_events(struct http_req *req, void *app)
 {
     api_events_begin(req, app, http_req_query(req, "job"));
 }
@@ -304,7 +305,44 @@ static void job_events(struct http_req *req,
     api_events_begin(req, a, job->id);
 }
 
-void api_jobs_events(struct http_req *req, void *app)
+static void api_jobs_events(struct http_req *req, void *app)
 {
     api_find_job(req, app, job_events);
 }
+
+static const struct http_param event_params[] = {
+    {"follow", HTTP_PARAM_BOOLEAN, "an event stream"},
+    {"since", HTTP_PARAM_INTEGER, "only events after this number"},
+    {"limit", HTTP_PARAM_INTEGER, "events of a page, 1 to 1000; 200 if not given"},
+    {"newest_first", HTTP_PARAM_BOOLEAN, "the newest ones, newest first"},
+    {"wait", HTTP_PARAM_SPAN, "answer when there is one, at most 60s"},
+    {"job", HTTP_PARAM_STRING, "only of the job with this id"},
+    {"kind", HTTP_PARAM_STRING, "only of these kinds, comma-separated: stop,ended"},
+    {"actor", HTTP_PARAM_STRING, "only by this user, or argusd"},
+    {"object", HTTP_PARAM_STRING, "only about this: job/ID, node/NAME; node for all nodes"},
+    {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/events",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_events,
+     .summary = "what happened to a job",
+     .params = event_params,
+     .reply_schema = "EventList",
+     .stream_schema = "Event"},
+    {.method = "GET",
+     .pattern = "/v1/events",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_events,
+     .summary = "what happened",
+     .params = event_params,
+     .reply_schema = "EventList",
+     .stream_schema = "Event"},
+};
+static const struct http_schema schemas[] = {
+    LIST_AND("EventList", "events", "Event", "," KEY("next", INTEGER)),
+    {.name = "Event", .table = &event_table},
+};
+const struct api_part part_events = {rows, array_len(rows), schemas, array_len(schemas)};

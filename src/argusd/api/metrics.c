@@ -12,9 +12,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/figures/figures.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "argusd/logs/tails.h"
 #include "base/message.h"
 #include "base/str.h"

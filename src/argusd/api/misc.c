@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/view.h"
 #include "base/field.h"
 #include "base/json.h"
@@ -34,9 +34,9 @@ static const struct field whoami_rows[] = {
     WHO("token.name", FIELD_STR, token_name),
     WHO("token.expires_at", FIELD_TIME, expires_at),
 };
-const struct field_table whoami_table = FIELD_TABLE(NULL, whoami_rows, whoami_page);
+static const struct field_table whoami_table = FIELD_TABLE(NULL, whoami_rows, whoami_page);
 
-void api_whoami(struct http_req *req, void *app)
+static void api_whoami(struct http_req *req, void *app)
 {
     struct api *a = app;
     const struct http_principal *p = http_req_principal(req);
@@ -90,8 +90,8 @@ static const struct field version_rows[] = {
     ROW(version_page, "cluster", FIELD_STR, cluster),
     ROW(version_page, "shared_root", FIELD_STR, shared_root),
 };
-const struct field_table version_table = {"Version", version_rows, array_len(version_rows),
-                                          sizeof(struct version_page), 0};
+static const struct field_table version_table = {"Version", version_rows, array_len(version_rows),
+                                                 sizeof(struct version_page), 0};
 
 struct ready_page {
     bool ready;
@@ -104,8 +104,8 @@ static const struct field ready_rows[] = {
     ROW(ready_page, "shared_root", FIELD_STR, shared_root, .flags = FIELD_OMIT),
     ROW(ready_page, "reason", FIELD_STR, reason),
 };
-const struct field_table ready_table = {"Ready", ready_rows, array_len(ready_rows),
-                                        sizeof(struct ready_page), 0};
+static const struct field_table ready_table = {"Ready", ready_rows, array_len(ready_rows),
+                                               sizeof(struct ready_page), 0};
 #undef ROW
 
 static void misc_answer_page(struct http_req *req,
@@ -120,7 +120,7 @@ static void misc_answer_page(struct http_req *req,
     buf_release(&out);
 }
 
-void api_version(struct http_req *req, void *app)
+static void api_version(struct http_req *req, void *app)
 {
     struct api *a = app;
     const char *version = cluster_ray_version(a->cluster);
@@ -137,7 +137,7 @@ void api_version(struct http_req *req, void *app)
     misc_answer_page(req, 200, &version_table, is_known ? &page : &brief);
 }
 
-void api_healthz(struct http_req *req, void *app)
+static void api_healthz(struct http_req *req, void *app)
 {
     struct buf out = BUF_INIT(64);
     (void)app;
@@ -148,7 +148,7 @@ void api_healthz(struct http_req *req, void *app)
 
 /* Ready: the store writes. Ray or the root being away is told, and is no reason to be taken
  * out of service: jobs are queued meanwhile. Why is for those with a token. */
-void api_readyz(struct http_req *req, void *app)
+static void api_readyz(struct http_req *req, void *app)
 {
     struct api *a = app;
     const char *code, *text;
@@ -168,8 +168,46 @@ void api_readyz(struct http_req *req, void *app)
     buf_release(&held);
 }
 
-void api_openapi(struct http_req *req, void *app)
+static void api_openapi(struct http_req *req, void *app)
 {
     const struct api *a = app;
     http_reply_borrowed(req, 200, "application/json", a->openapi.data, a->openapi.len);
 }
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/whoami",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_whoami,
+     .summary = "who this token is",
+     .reply_schema = "Whoami"},
+    {.method = "GET",
+     .pattern = "/v1/version",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_version,
+     .summary = "version of argusd; with a token, of Ray too, and where the shared root is",
+     .reply_schema = "Version"},
+    {.method = "GET",
+     .pattern = "/v1/openapi.json",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_openapi,
+     .summary = "this description"},
+    {.method = "GET",
+     .pattern = "/healthz",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_healthz,
+     .summary = "the process answers",
+     .reply_type = "text/plain"},
+    {.method = "GET",
+     .pattern = "/readyz",
+     .least = HTTP_ROLE_NONE,
+     .handle = api_readyz,
+     .summary = "jobs can be taken",
+     .reply_schema = "Ready"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "Whoami", .table = &whoami_table},
+    {.name = "Version", .table = &version_table},
+    {.name = "Ready", .table = &ready_table},
+};
+const struct api_part part_misc = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* routes_shapes.c - the schemas that replies of several nouns share: a reason, a checkpoint, what a
  * trial saw, how a training goes. */
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 
 #include "argusd/archive/archives.h"
 #include "argusd/content/code.h"
@@ -57,7 +57,6 @@ static const struct http_schema schemas[] = {
     {.name = "SpecEdit", .table = &respec_edit_table},
     {.name = "Plan", .table = &plan_table},
     {.name = "Advice", .table = &advise_table},
-    {.name = "Hint", .table = &why_hint_table},
 };
 
 const struct api_part part_routes_shapes = {NULL, 0, schemas, array_len(schemas)};

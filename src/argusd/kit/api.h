@@ -2,7 +2,7 @@
 /* api.h - the kit of all handlers of the HTTP API.
  *
  * Each handler reads its request, asks a service, renders with view.h, and answers
- * with the barrier of what it has seen. The table is routes.h. */
+ * with the barrier of what it has seen. The table is made of parts (part.h). */
 #pragma once
 #include <uv.h>
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
 #include "argusd/archive/archives.h"
+#include "argusd/kit/api.h"
 #include "argusd/kit/jobrisk.h"
 #include "argusd/ops/ops_state.h"
 #include "base/message.h"

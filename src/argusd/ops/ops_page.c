@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
 #include "argusd/api/routes.h"
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"

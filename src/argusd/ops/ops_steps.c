@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
+#include "argusd/api/jobs/change.h"
 #include "argusd/jobs/record.h"
+#include "argusd/kit/api.h"
 #include "argusd/ops/ops_state.h"
 #include "base/message.h"
 #include "base/str.h"

@@ -7,7 +7,7 @@
 #include "argusd/agent/agent.h"
 #include "argusd/agent/secondopinion.h"
 #include "argusd/alerts/alerts.h"
-#include "argusd/api/handlers.h"
+#include "argusd/api/jobs/curves.h"
 #include "argusd/api/routes.h"
 #include "argusd/archive/archives.h"
 #include "argusd/archive/retention.h"

@@ -378,15 +378,15 @@ void submit_own_forget(struct submit *s)
         submit_on_gone(NULL, s);
 }
 
-void api_jobs_create(struct http_req *req, void *app)
+void submit_request(struct http_req *req, struct api *a)
 {
     if (!strcmp(http_req_content_type(req), "multipart/form-data")) {
-        submit_form(req, app);
+        submit_form(req, a);
         return;
     }
     struct submit *s = xcalloc(1, sizeof(*s));
     *s = (struct submit){.req = req,
-                         .a = app,
+                         .a = a,
                          .who = *http_req_principal(req),
                          .smoke = http_req_query_bool(req, "smoke", false),
                          .suggest = http_req_query_bool(req, "suggest", false)};

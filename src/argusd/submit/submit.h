@@ -8,8 +8,8 @@
 
 struct snapshot;
 
-/* POST /v1/jobs: the handler. */
-void api_jobs_create(struct http_req *req, void *app);
+/* A request whose body is the spec, as a text or as a form. Answers it, at once or later. */
+void submit_request(struct http_req *req, struct api *a);
 
 /* The job that is submitted again. */
 struct submit_retry {

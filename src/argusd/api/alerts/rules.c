@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/resource.h"
 #include "base/doc/conf.h"
 #include "base/message.h"

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "argusd/people/people_rules.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -32,7 +32,7 @@ static const struct field list_rows[] = {
              .flags = FIELD_ALWAYS,
              .schema = LIST(REF("Checkpoint"))),
 };
-const struct field_table checkpoint_list_table =
+static const struct field_table checkpoint_list_table =
     FIELD_TABLE("CheckpointList", list_rows, checkpoints_page);
 
 static void api_checkpoints_list(struct http_req *req,
@@ -55,7 +55,7 @@ static void api_checkpoints_list(struct http_req *req,
     buf_release(&out);
 }
 
-void api_jobs_checkpoints(struct http_req *req, void *app)
+static void api_jobs_checkpoints(struct http_req *req, void *app)
 {
     api_find_job(req, app, api_checkpoints_list);
 }
@@ -85,7 +85,8 @@ static const struct field sums_rows[] = {
     FIELD_AT(sums, "total", FIELD_COUNT, n),
     FIELD_AT(sums, "jobs", FIELD_LIST, shown, .of = &sum_table),
 };
-const struct field_table checkpoint_sums_table = FIELD_TABLE("CheckpointSums", sums_rows, sums);
+static const struct field_table checkpoint_sums_table =
+    FIELD_TABLE("CheckpointSums", sums_rows, sums);
 
 static int largest_first(const void *a, const void *b)
 {
@@ -147,7 +148,7 @@ static int api_checkpoints_check_names(const struct api *a,
     return 0;
 }
 
-void api_checkpoints(struct http_req *req, void *app)
+static void api_checkpoints(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct buf out = BUF_INIT(ANSWER_MAX);
@@ -219,7 +220,7 @@ static const struct field cleaning_rows[] = {
     FIELD_AT(cleaning_page, "removed", FIELD_COUNT, removed),
     FIELD_AT(cleaning_page, "removed_bytes", FIELD_COUNT, removed_bytes),
 };
-const struct field_table checkpoints_cleaned_table =
+static const struct field_table checkpoints_cleaned_table =
     FIELD_TABLE("CheckpointsCleaned", cleaning_rows, cleaning_page);
 
 static void put_cleaning(const struct cleaning *c,
@@ -265,7 +266,8 @@ static void on_cleaned(const struct checkpoints_answer *r, void *arg)
 }
 
 static const struct field checkpoint_cleaning_form_rows[] = {OPT_BOOLEAN("dry_run")};
-const struct field_table checkpoint_cleaning_form = ACTION_FORM(checkpoint_cleaning_form_rows);
+static const struct field_table checkpoint_cleaning_form =
+    ACTION_FORM(checkpoint_cleaning_form_rows);
 
 static void api_checkpoints_clean(struct http_req *req,
                                   struct api *a,
@@ -299,7 +301,7 @@ static void api_checkpoints_clean(struct http_req *req,
     c->ask = checkpoints_gc(a->checkpoints, job, c->dry_run, p->user, on_cleaned, c);
 }
 
-void api_jobs_checkpoints_gc(struct http_req *req, void *app)
+static void api_jobs_checkpoints_gc(struct http_req *req, void *app)
 {
     api_find_job(req, app, api_checkpoints_clean);
 }
@@ -400,7 +402,50 @@ static void verify(struct http_req *req,
         api_fail(req, &err, 0);
 }
 
-void api_jobs_checkpoints_verify(struct http_req *req, void *app)
+static void api_jobs_checkpoints_verify(struct http_req *req, void *app)
 {
     api_find_job(req, app, verify);
 }
+
+static const struct http_param checkpoint_params[] = {
+    {"project", HTTP_PARAM_STRING, "only of jobs of this project"},
+    {"user", HTTP_PARAM_STRING, "only of this user's jobs"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/checkpoints",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_checkpoints,
+     .summary = "the checkpoints of a job, the oldest first",
+     .reply_schema = "CheckpointList"},
+    {.method = "GET",
+     .pattern = "/v1/checkpoints",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_checkpoints,
+     .summary = "which jobs have checkpoints, those that take most first; at most 1000",
+     .params = checkpoint_params,
+     .reply_schema = "CheckpointSums"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}/checkpoints:gc",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_checkpoints_gc,
+     .summary = "remove the checkpoints that its retention lets go, or only say which",
+     .request_schema = "CheckpointCleaning",
+     .reply_schema = "CheckpointsCleaned"},
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}/checkpoints/{step}:verify",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_checkpoints_verify,
+     .summary = "read every byte of a checkpoint",
+     .reply_schema = "Checkpoint"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "CheckpointList", .table = &checkpoint_list_table},
+    {.name = "CheckpointSums", .table = &checkpoint_sums_table},
+    {.name = "CheckpointCleaning", .table = &checkpoint_cleaning_form, .is_form = true},
+    {.name = "CheckpointsCleaned", .table = &checkpoints_cleaned_table},
+};
+const struct api_part part_checkpoints = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "argusd/api/content/files.h"
-#include "argusd/api/handlers.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -210,8 +210,21 @@ static void content_begin(struct http_req *req, struct api *a, struct walk_place
     work_start(a->loop, run_open, done_open, c);
 }
 
-void api_files_content(struct http_req *req, void *app)
+static void api_files_content(struct http_req *req, void *app)
 {
     static const api_place_f then = content_begin;
     api_find_place(req, app, &then);
 }
+
+static const struct http_param content_params[] = {{"path", HTTP_PARAM_STRING, "of the file"}, {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/files/content",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_files_content,
+     .summary = "the bytes of a file, whole or by Range and If-Range",
+     .params = content_params,
+     .reply_type = "application/octet-stream"},
+};
+const struct api_part part_content = {rows, array_len(rows), NULL, 0};

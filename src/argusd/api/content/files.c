@@ -2,8 +2,7 @@
 /* files.c - /v1/files: look, list, put and remove below the roots that the token may use.
  * Reading is api/content/content.c. What is asked of the disk runs on a worker thread. */
 #include "argusd/api/content/files.h"
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,7 +232,7 @@ static const struct field look_rows[] = {
     LOOK("entries", FIELD_LIST, entries, .of = &entry_table, .flags = FIELD_OWN(0)),
     LOOK("next_cursor", FIELD_STR, next_cursor, .flags = FIELD_OWN(0)),
 };
-const struct field_table file_table = FIELD_TABLE(NULL, look_rows, look_page);
+static const struct field_table file_table = FIELD_TABLE(NULL, look_rows, look_page);
 
 static struct entry_page entry_page_of(const struct place_entry *e)
 {
@@ -343,7 +342,7 @@ static void answer_roots(struct http_req *req)
     answer_look(req, &page, true);
 }
 
-void api_files(struct http_req *req, void *app)
+static void api_files(struct http_req *req, void *app)
 {
     static const api_place_f then = api_files_begin_look;
     const char *path = http_req_query(req, "path");
@@ -379,12 +378,12 @@ static const struct field put_rows[] = {
     CHANGED(sha256, FIELD_STR, .flags = FIELD_ALWAYS | FIELD_STORED),
     CHANGED(replaced, FIELD_BOOL, .flags = 0),
 };
-const struct field_table file_put_table = FIELD_TABLE(NULL, put_rows, changed_page);
+static const struct field_table file_put_table = FIELD_TABLE(NULL, put_rows, changed_page);
 static const struct field removed_rows[] = {
     CHANGED(path, FIELD_STR, .flags = FIELD_ALWAYS),
     CHANGED(removed, FIELD_COUNT, .flags = FIELD_STORED),
 };
-const struct field_table file_removed_table = FIELD_TABLE(NULL, removed_rows, changed_page);
+static const struct field_table file_removed_table = FIELD_TABLE(NULL, removed_rows, changed_page);
 
 static struct changed_page changed_page_of(const struct op *op)
 {
@@ -463,9 +462,9 @@ static int take_upload(struct op *op, const json_t *v, struct err *err)
 static const struct field file_form_rows[] = {MUST_TEXT("path"), MUST_TEXT("upload"),
                                               OPT_TEXT("sha256"), OPT_BOOLEAN("replace"),
                                               OPT_BOOLEAN("parents")};
-const struct field_table file_form = ACTION_FORM(file_form_rows);
+static const struct field_table file_form = ACTION_FORM(file_form_rows);
 
-void api_files_put(struct http_req *req, void *app)
+static void api_files_put(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct walk_place p = {0};
@@ -516,7 +515,7 @@ static bool is_fixture(const struct walk_place *p)
            (str_eq(p->rest, "datasets") || str_eq(p->rest, "models") || str_eq(p->rest, "code"));
 }
 
-void api_files_remove(struct http_req *req, void *app)
+static void api_files_remove(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct walk_place p = {0};
@@ -535,3 +534,46 @@ void api_files_remove(struct http_req *req, void *app)
     op->end = end_remove;
     work_start(a->loop, api_files_run_remove, api_files_on_done, op);
 }
+
+static const struct http_param list_params[] = {
+    {"path", HTTP_PARAM_STRING, "common/…, users/<you>/… or jobs/<id>/…; what there is if absent"},
+    {"limit", HTTP_PARAM_INTEGER, "of the entries of a directory, at most 1000 [200]"},
+    {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before"},
+    {0}};
+static const struct http_param remove_params[] = {
+    {"path", HTTP_PARAM_STRING, "of a file, a link or a directory"},
+    {"recursive", HTTP_PARAM_BOOLEAN, "a directory with all that is in it"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/files",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_files,
+     .summary = "a file, or a directory and what is in it",
+     .params = list_params,
+     .reply_schema = "File"},
+    {.method = "POST",
+     .pattern = "/v1/files",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_TEXT_MAX,
+     .handle = api_files_put,
+     .summary = "an upload becomes a file, in one step; none is replaced unless you say so",
+     .request_schema = "FileForm",
+     .reply_schema = "FilePut",
+     .reply_status = 201},
+    {.method = "DELETE",
+     .pattern = "/v1/files",
+     .least = HTTP_ROLE_USER,
+     .handle = api_files_remove,
+     .summary = "remove a file or a directory",
+     .params = remove_params,
+     .reply_schema = "FileRemoved"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "File", .table = &file_table},
+    {.name = "FileForm", .table = &file_form, .is_form = true},
+    {.name = "FilePut", .table = &file_put_table},
+    {.name = "FileRemoved", .table = &file_removed_table},
+};
+const struct api_part part_files = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/routes.h"
 #include "argusd/content/registry.h"
 #include "argusd/imports/lineage.h"
 #include "argusd/imports/registry_import.h"
 #include "argusd/imports/registry_prepare.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/resource.h"
 #include "base/message.h"
 #include "base/str.h"

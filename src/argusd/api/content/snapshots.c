@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/routes.h"
 #include "argusd/content/code.h"
 #include "argusd/content/snapshots_view.h"
 #include "argusd/content/uploads.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/resource.h"
 #include "base/message.h"
 #include "base/str.h"

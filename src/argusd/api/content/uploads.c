@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/routes.h"
 #include "argusd/content/uploads.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/resource.h"
 #include "base/message.h"
 #include "base/str.h"

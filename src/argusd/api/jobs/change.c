@@ -5,13 +5,15 @@
  * A change is decided and answered in one turn of the loop, so that it is one batch of the
  * store: of many jobs either all are stopped or, after a crash, none. Asking twice is
  * harmless. */
+#include "argusd/api/jobs/change.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/api/jobs/jobs.h"
 #include "argusd/archive/archives.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/view.h"
 #include "argusd/submit/jobsight.h"
 #include "base/doc/conf.h"

@@ -3,15 +3,17 @@
  *
  * Read from the job's merged file and rendered in the worker pool; what runs and what has ended
  * look the same. The tables of the last few jobs are kept, each with one worker at a time. */
+#include "argusd/api/jobs/curves.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "fsroot/logs/metricfile.h"
@@ -106,7 +108,7 @@ static const struct field series_rows[] = {
     SERIES(max, .flags = 0),
     SERIES(time, .flags = 0, .doc = "when it was written, in seconds since 1970; null: not known"),
 };
-const struct field_table metric_series_table = FIELD_TABLE(NULL, series_rows, series_page);
+static const struct field_table metric_series_table = FIELD_TABLE(NULL, series_rows, series_page);
 
 static const struct field void_rows[] = {
     FIELD_AT(metric_void, "attempt", FIELD_INT32, attempt),
@@ -131,7 +133,7 @@ static const struct field curves_rows[] = {
     PAGE(superseded, FIELD_LIST, .of = &void_table),
     PAGE(cut, FIELD_BOOL, .flags = 0),
 };
-const struct field_table job_metrics_table = FIELD_TABLE(NULL, curves_rows, curves_page);
+static const struct field_table job_metrics_table = FIELD_TABLE(NULL, curves_rows, curves_page);
 
 /* The points of one curve; v has room for each of the page's lists. */
 static void fill_series(const struct shown *s, size_t key, double *v, struct series_page *ret)
@@ -382,7 +384,32 @@ static void curves_answer(struct http_req *req,
     work_start(a->loop, curves_run, curves_done, c);
 }
 
-void api_jobs_metrics(struct http_req *req, void *app)
+static void api_jobs_metrics(struct http_req *req, void *app)
 {
     api_find_job(req, app, curves_answer);
 }
+
+static const struct http_param metric_params[] = {
+    {"keys", HTTP_PARAM_STRING,
+     "names or patterns with * and ?, comma-separated; all if not given"},
+    {"since_step", HTTP_PARAM_INTEGER, "only what came after this step"},
+    {"points", HTTP_PARAM_INTEGER,
+     "points of a curve at most, up to 512; a point keeps the smallest and greatest value of its "
+     "steps"},
+    {"format", HTTP_PARAM_STRING, "json or csv; Accept: text/csv does the same"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/metrics",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_metrics,
+     .summary = "the curves of a job",
+     .params = metric_params,
+     .reply_schema = "JobMetrics"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "JobMetrics", .table = &job_metrics_table},
+    {.name = "Series", .table = &metric_series_table},
+};
+const struct api_part part_curves = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "base/said.h"
 #include "core/finding/opinion/opinion.h"
 
@@ -124,7 +125,24 @@ static void api_findings_list(struct http_req *req,
     g->read = store_list_events(a->store, &q, &then);
 }
 
-void api_jobs_findings(struct http_req *req, void *app)
+static void api_jobs_findings(struct http_req *req, void *app)
 {
     api_find_job(req, app, api_findings_list);
 }
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/findings",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_findings,
+     .summary = "why its attempts (0: its trial) ended badly, each with evidence, advice and a "
+                "patch, and what others say of it",
+     .reply_schema = "FindingList"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "FindingList",
+     .json =
+         OBJECT("\"findings\",\"opinions\"",
+                KEY("findings", LIST(REF("Finding"))) "," KEY("opinions", LIST(REF("Opinion"))))},
+};
+const struct api_part part_findings = {rows, array_len(rows), schemas, array_len(schemas)};

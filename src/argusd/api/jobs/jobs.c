@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobs.c - list, get and stop jobs.
+/* jobs.c - submit, list and get jobs.
  *
  * Lists come from the store, so they wait first until what the client may have
  * been told is on disk; live jobs get their fresh reason while rendering. */
+#include "argusd/api/jobs/jobs.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/view.h"
+#include "argusd/submit/submit.h"
+#include "argusd/submit/submit_answer.h"
 #include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -126,7 +130,7 @@ static void get_job(struct http_req *req,
     http_req_park(req, span, api_jobs_on_wait_over, w);
 }
 
-void api_jobs_get(struct http_req *req, void *app)
+static void api_jobs_get(struct http_req *req, void *app)
 {
     api_find_job(req, app, get_job);
 }
@@ -214,7 +218,7 @@ static enum people_wish wish_of(const struct http_req *req)
     return named ? PEOPLE_WISH_ALL : PEOPLE_WISH_USUAL;
 }
 
-void api_jobs_list(struct http_req *req, void *app)
+static void api_jobs_list(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
@@ -249,3 +253,86 @@ void api_jobs_list(struct http_req *req, void *app)
     g->read = store_list_jobs(a->store, &q, &then);
     people_view_release(&view);
 }
+
+static void api_jobs_create(struct http_req *req, void *app)
+{
+    submit_request(req, app);
+}
+
+/* ---- routes ---- */
+
+enum { SPEC_MAX = 1 << 20 };
+
+static const struct http_param submit_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "check only: the resolved spec, its demand and all problems"},
+    {"require_fit", HTTP_PARAM_BOOLEAN, "422 if the gang is larger than the pool is now"},
+    {"smoke", HTTP_PARAM_BOOLEAN, "the same spec with 1 GPU, 2 steps and no checkpoint"},
+    {"suggest", HTTP_PARAM_BOOLEAN,
+     "as a dry run without trial, and what would serve the job better: advice"},
+    {"no_trial", HTTP_PARAM_BOOLEAN,
+     "skip the short run on a worker that comes before a job of verl"},
+    {0}};
+static const struct http_param list_params[] = {
+    {"limit", HTTP_PARAM_INTEGER, "rows of a page, 1 to 1000; 50 if not given"},
+    {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before"},
+    {"state", HTTP_PARAM_STRING,
+     "states, comma-separated or repeated; live: all that are not over"},
+    {"all", HTTP_PARAM_BOOLEAN,
+     "true: all that you may see, false: only your own; if not given, your own, or all for who "
+     "sees "
+     "everything"},
+    {"user", HTTP_PARAM_STRING, "only this user's"},
+    {"project", HTTP_PARAM_STRING, "only of this project"},
+    {"cluster", HTTP_PARAM_STRING, "only on this cluster"},
+    {"pool", HTTP_PARAM_STRING, "only for this pool"},
+    {"workload", HTTP_PARAM_STRING, "only of this workload"},
+    {"since", HTTP_PARAM_STRING, "submitted at or after: a time, or a span before now (2h)"},
+    {"until", HTTP_PARAM_STRING, "submitted before"},
+    {"q", HTTP_PARAM_STRING, "part of the id or the name"},
+    {0}};
+static const struct http_param wait_params[] = {
+    {"wait", HTTP_PARAM_SPAN, "with If-None-Match: answer when it changes, at most 60s"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "POST",
+     .pattern = "/v1/jobs",
+     .least = HTTP_ROLE_USER,
+     .max_body = SPEC_MAX,
+     .handle = api_jobs_create,
+     .summary = "submit a JobSpec",
+     .params = submit_params,
+     .request_type = TEXT_TYPES,
+     .request_schema = "JobOrder",
+     .pieces_type = "multipart/form-data",
+     .pieces_max = 1ULL << 50,
+     .pieces_schema = "SubmitForm",
+     .reply_schema = "Submitted",
+     .reply_status = 201,
+     .other_schema = "PlanOrSubmitted"},
+    {.method = "GET",
+     .pattern = "/v1/jobs",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_list,
+     .summary = "list jobs, newest first",
+     .params = list_params,
+     .reply_schema = "JobList"},
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_get,
+     .summary = "one job, by id, name or unique beginning",
+     .params = wait_params,
+     .reply_schema = "Job"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "SubmitForm",
+     .json = OBJECT("\"spec\"",
+                    KEY("spec", TEXT) "," KEY("code",
+                                              "{\"type\":\"string\",\"format\":"
+                                              "\"binary\"}"))},
+    {.name = "PlanOrSubmitted", .json = "{\"anyOf\":[" REF("Plan") "," REF("Submitted") "]}"},
+    LIST_AND("JobList", "jobs", "JobItem", "," KEY("next_cursor", TEXT_OR_NULL)),
+    {.name = "Submitted", .table = &submit_answer_table},
+};
+const struct api_part part_jobs = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "fsroot/logs/loglist.h"
@@ -76,7 +76,8 @@ static const struct field logfiles_rows[] = {
     FIELD_AT(logfiles_page, "files", FIELD_LIST, files, .of = &logfile_table),
     FIELD_AT(logfiles_page, "cut", FIELD_BOOL, is_cut),
 };
-const struct field_table logfiles_table = FIELD_TABLE("LogFiles", logfiles_rows, logfiles_page);
+static const struct field_table logfiles_table =
+    FIELD_TABLE("LogFiles", logfiles_rows, logfiles_page);
 
 static void logfiles_put(const struct looking *g, struct jout *j)
 {
@@ -176,7 +177,27 @@ static void logfiles_list(struct http_req *req,
     work_start(a->loop, logfiles_look, logfiles_on_looked, g);
 }
 
-void api_jobs_logfiles(struct http_req *req, void *app)
+static void api_jobs_logfiles(struct http_req *req, void *app)
 {
     api_find_job(req, app, logfiles_list);
 }
+
+static const struct http_param logfile_params[] = {
+    {"attempt", HTTP_PARAM_INTEGER, "which attempt; the newest if not given"},
+    {"source", HTTP_PARAM_STRING, "worker or scene; both if not given"},
+    {"node", HTTP_PARAM_STRING, "only of this node"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/logs/files",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_logfiles,
+     .summary = "what its workers printed and what was gathered at its failure, file by file",
+     .params = logfile_params,
+     .reply_schema = "LogFiles"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "LogFiles", .table = &logfiles_table},
+};
+const struct api_part part_logfiles = {rows, array_len(rows), schemas, array_len(schemas)};

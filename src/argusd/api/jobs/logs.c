@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
+#include "argusd/api/jobs/search.h"
+#include "argusd/kit/part.h"
 #include "argusd/logs/logparts.h"
+#include "argusd/logs/tailpages.h"
 #include "argusd/logs/tails.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -357,7 +359,46 @@ static void job_logs(struct http_req *req,
     }
 }
 
-void api_jobs_logs(struct http_req *req, void *app)
+static void api_jobs_logs(struct http_req *req, void *app)
 {
     api_find_job(req, app, job_logs);
 }
+
+static const struct http_param log_params[] = {
+    {"follow", HTTP_PARAM_BOOLEAN, "an event stream: log events with offset and b64, then end"},
+    {"attempt", HTTP_PARAM_INTEGER, "which attempt; the newest if not given"},
+    {"offset", HTTP_PARAM_INTEGER, "byte to begin at"},
+    {"since", HTTP_PARAM_STRING,
+     "of the driver's log: not what was written before this, as far as known (in steps of some "
+     "seconds): a time, or a span before now (10m)"},
+    {"limit", HTTP_PARAM_INTEGER, "bytes at most, up to 8 MiB; 1 MiB if not given"},
+    {"tail", HTTP_PARAM_INTEGER, "the last so many lines of the last limit bytes"},
+    {"grep", HTTP_PARAM_STRING,
+     "a regular expression (PCRE2): the lines that match, as GET /v1/logs has them"},
+    {"bytes", HTTP_PARAM_BOOLEAN, "with grep: b64 in place of text, the whole line as it is"},
+    {"cursor", HTTP_PARAM_STRING, "with grep: next_cursor of the page before"},
+    {"source", HTTP_PARAM_STRING,
+     "driver, worker or scene, with grep also all; driver if not given"},
+    {"file", HTTP_PARAM_STRING,
+     "with source worker or scene: which log, as GET /v1/jobs/{id}/logs/files names it"},
+    {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header: go on at this byte"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/logs",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_logs,
+     .summary = "the driver's log or another, or a stream of it",
+     .params = log_params,
+     .reply_type = "application/octet-stream",
+     .stream_schema = "LogMessage"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "LogMessage",
+     .json = "{\"anyOf\":[" REF("LogPiece") "," REF("LogReplaced") "," REF("LogEnd") "]}"},
+    {.name = "LogPiece", .table = &tails_piece_table},
+    {.name = "LogReplaced", .table = &tails_replaced_table},
+    {.name = "LogEnd", .table = &tails_end_table},
+};
+const struct api_part part_logs = {rows, array_len(rows), schemas, array_len(schemas)};

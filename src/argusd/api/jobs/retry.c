@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "argusd/submit/submit.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -85,7 +85,7 @@ static int read_from(const char *text, const char *job, int64_t *ret_step, struc
 static const struct field retry_form_rows[] = {
     OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL),
     OPT_AS("patch", OBJECT_AS_IT_CAME("keys of the JobSpec: maps are merged, null takes away"))};
-const struct field_table retry_form = ACTION_FORM(retry_form_rows);
+static const struct field_table retry_form = ACTION_FORM(retry_form_rows);
 
 static int retry_read_patch(json_t *body, struct retry *r, bool fix, struct err *err)
 {
@@ -316,7 +316,31 @@ static void retry_job(struct http_req *req,
     r = NULL;
 }
 
-void api_jobs_retry(struct http_req *req, void *app)
+static void api_jobs_retry(struct http_req *req, void *app)
 {
     api_find_job(req, app, retry_job);
 }
+
+static const struct http_param retry_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "check only, as for a submit"},
+    {"require_fit", HTTP_PARAM_BOOLEAN, "as for a submit"},
+    {"no_trial", HTTP_PARAM_BOOLEAN, "as for a submit"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "POST",
+     .pattern = "/v1/jobs/{id}:retry",
+     .least = HTTP_ROLE_USER,
+     .max_body = 4096,
+     .handle = api_jobs_retry,
+     .summary = "submit a job that has ended once more, as a new job of the same user",
+     .params = retry_params,
+     .request_schema = "Retry",
+     .reply_schema = "Submitted",
+     .reply_status = 201,
+     .other_schema = "PlanOrSubmitted"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "Retry", .table = &retry_form, .is_form = true},
+};
+const struct api_part part_retry = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -7,6 +7,8 @@
  * from the store page by page, within the scope of him who asks; the reading is done by the worker
  * pool, of which searches get two threads. The next pages wait for their turn (turns.h), each for
  * itself: between two pages of a long search others have theirs. */
+#include "argusd/api/jobs/search.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -14,9 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "fsroot/attempt/launch.h"
@@ -149,7 +150,7 @@ static const struct field hits_rows[] = {
     HITS(skipped_bytes, FIELD_COUNT, .flags = PAGE_END),
     HITS(next_cursor, FIELD_STR, .flags = PAGE_END),
 };
-const struct field_table log_hits_table = FIELD_TABLE(NULL, hits_rows, hits_page);
+static const struct field_table log_hits_table = FIELD_TABLE(NULL, hits_rows, hits_page);
 
 /* Heap; NULL: it goes out as text. */
 static char *line_b64(const struct search *s, const struct logsearch_hit *hit)
@@ -499,7 +500,7 @@ static struct search *search_begin(struct http_req *req, struct api *a)
     return s;
 }
 
-void api_logs_search(struct http_req *req, void *app)
+static void api_logs_search(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct search *s = search_begin(req, a);
@@ -523,3 +524,33 @@ void search_job(struct http_req *req, struct api *a, const struct job *job, int 
         s->begins_at = s->since;
     next_turn(a);
 }
+
+static const struct http_param search_params[] = {
+    {"grep", HTTP_PARAM_STRING, "a regular expression (PCRE2) that a line must match"},
+    {"source", HTTP_PARAM_STRING,
+     "in the logs of drivers, of workers, of scenes, or of drivers and workers: driver, worker, "
+     "scene "
+     "or all; driver if not given"},
+    {"user", HTTP_PARAM_STRING, "only in this user's jobs"},
+    {"project", HTTP_PARAM_STRING, "only in jobs of this project"},
+    {"workload", HTTP_PARAM_STRING, "only in jobs of this workload"},
+    {"since", HTTP_PARAM_STRING,
+     "only in jobs submitted at or after: a time, or a span before now (2h)"},
+    {"limit", HTTP_PARAM_INTEGER, "hits of a page, 1 to 1000; 100 if not given"},
+    {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/logs",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_logs_search,
+     .summary = "lines that match, in the logs of all jobs that you may see, newest first; a page "
+                "ends with its hits or after two seconds",
+     .params = search_params,
+     .reply_schema = "LogHits"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "LogHits", .table = &log_hits_table},
+};
+const struct api_part part_search = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/ground/events_chain.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "base/digest/hash.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -90,7 +90,7 @@ static const struct field verified_rows[] = {
     VERIFIED("reason.code", FIELD_STR, code, .flags = FIELD_ALWAYS),
     VERIFIED("reason.text", FIELD_STR, text, .flags = FIELD_ALWAYS),
 };
-const struct field_table verified_table = FIELD_TABLE(NULL, verified_rows, verified_page);
+static const struct field_table verified_table = FIELD_TABLE(NULL, verified_rows, verified_page);
 
 static void verify_answer(struct walk *w)
 {
@@ -163,7 +163,7 @@ static int read_hash(const char *text, unsigned char *ret, struct err *err)
                           MESSAGE_ARGS(MESSAGE_STR("text", text)));
 }
 
-void api_events_verify(struct http_req *req, void *app)
+static void api_events_verify(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct access_thing thing = {.kind = ACCESS_KIND_LOG, .name = "events"};
@@ -187,3 +187,21 @@ void api_events_verify(struct http_req *req, void *app)
     http_req_on_close(req, verify_on_gone, w);
     verify_read_page(w);
 }
+
+static const struct http_param verify_params[] = {
+    {"expect", HTTP_PARAM_STRING, "a hash that was noted before: one of the events must have it"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/events:verify",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_events_verify,
+     .summary = "check the chain of all events",
+     .params = verify_params,
+     .reply_schema = "Verified"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "Verified", .table = &verified_table},
+};
+const struct api_part part_verify = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -5,8 +5,7 @@
  * helps. In any other state the answer says so and names what it waits for now. */
 #include <stdlib.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
 #include "base/str.h"
@@ -37,7 +36,7 @@ static const struct field hint_rows[] = {
     HINT("priority", FIELD_INT32, priority, SCHED_HINT_PRIORITY, 0),
 };
 #undef HINT
-const struct field_table why_hint_table = FIELD_TABLE("Hint", hint_rows, hint_page);
+static const struct field_table why_hint_table = FIELD_TABLE("Hint", hint_rows, hint_page);
 
 /* NULL where there is no hint. Heap. */
 static char *hint_text(const struct api_eyes *eyes, const struct sched_hint *h)
@@ -97,7 +96,7 @@ static const struct field why_rows[] = {
     WHY("finding", FIELD_STR, finding),
 };
 #undef WHY
-const struct field_table why_table = FIELD_TABLE("Why", why_rows, why_page);
+static const struct field_table why_table = FIELD_TABLE("Why", why_rows, why_page);
 
 /* Of a job that runs or did: a sentence where the reason has none. */
 static void say_state(const struct job *job, struct reason *r)
@@ -192,7 +191,21 @@ static void answer_why(struct http_req *req,
     buf_release(&out);
 }
 
-void api_jobs_why(struct http_req *req, void *app)
+static void api_jobs_why(struct http_req *req, void *app)
 {
     api_find_job(req, app, answer_why);
 }
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/jobs/{id}/why",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_jobs_why,
+     .summary = "what it waits for, and the smallest change that would start it",
+     .reply_schema = "Why"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "Why", .table = &why_table},
+    {.name = "Hint", .table = &why_hint_table},
+};
+const struct api_part part_why = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clusters.c - the cluster as a page, taken up and down. Ray's own view of it is rayside.c. */
+#include "argusd/api/machines/clusters.h"
+
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/saying.h"
 #include "base/json.h"
 #include "base/message.h"
@@ -21,12 +22,6 @@ bool api_is_our_cluster(struct http_req *req, const struct api *a)
         MESSAGE_ARGS(MESSAGE_STR("cluster", name), MESSAGE_STR("ours", a->settings->cluster)));
     api_fail(req, &err, 0);
     return false;
-}
-
-void api_cluster_nodes(struct http_req *req, void *app)
-{
-    if (api_is_our_cluster(req, app))
-        api_nodes(req, app);
 }
 
 /* Texts are borrowed for one answer. */
@@ -72,8 +67,8 @@ static const struct field cluster_rows[] = {
         .schema = MESSAGE_ARGS_SCHEMA),
 };
 #undef ROW
-const struct field_table cluster_table = {"Cluster", cluster_rows, array_len(cluster_rows),
-                                          sizeof(struct cluster_page), 0};
+static const struct field_table cluster_table = {"Cluster", cluster_rows, array_len(cluster_rows),
+                                                 sizeof(struct cluster_page), 0};
 
 static void fill_head(const struct api *a, const struct noderun *head, struct cluster_page *c)
 {
@@ -139,13 +134,13 @@ static void answer_clusters(struct http_req *req, const struct api *a, int statu
     buf_release(&out);
 }
 
-void api_clusters(struct http_req *req, void *app)
+static void api_clusters(struct http_req *req, void *app)
 {
     answer_clusters(req, app, 200);
 }
 
 static const struct field cluster_down_form_rows[] = {OPT_BOOLEAN("stop_jobs")};
-const struct field_table cluster_down_form = ACTION_FORM(cluster_down_form_rows);
+static const struct field_table cluster_down_form = ACTION_FORM(cluster_down_form_rows);
 
 /* ---- up and down ---- */
 
@@ -170,12 +165,46 @@ static void clusters_change(struct http_req *req, struct api *a, bool up)
         answer_clusters(req, a, 202);
 }
 
-void api_cluster_up(struct http_req *req, void *app)
+static void api_cluster_up(struct http_req *req, void *app)
 {
     clusters_change(req, app, true);
 }
 
-void api_cluster_down(struct http_req *req, void *app)
+static void api_cluster_down(struct http_req *req, void *app)
 {
     clusters_change(req, app, false);
 }
+
+enum { ACTION_MAX = 4096 };
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/clusters",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_clusters,
+     .summary = "the Ray clusters",
+     .reply_schema = "ClusterList"},
+    {.method = "POST",
+     .pattern = "/v1/clusters/{cluster}:up",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_cluster_up,
+     .summary = "make sure that the managed head and all nodes run",
+     .reply_schema = "ClusterList",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/clusters/{cluster}:down",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_cluster_down,
+     .summary = "stop exactly what argusd started, nodes first, then the head",
+     .request_schema = "Down",
+     .reply_schema = "ClusterList",
+     .reply_status = 202},
+};
+static const struct http_schema schemas[] = {
+    LIST_OF("ClusterList", "clusters", "Cluster"),
+    {.name = "Down", .table = &cluster_down_form, .is_form = true},
+    {.name = "Cluster", .table = &cluster_table},
+};
+const struct api_part part_clusters = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drainplan.c - POST /v1/nodes/{name}:drain?dry_run=1: what a drain would do to the jobs there
  * (kit/jobrisk.h), and when the machine would be empty. */
+#include "argusd/api/machines/drainplan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/kit/jobrisk.h"
+#include "argusd/kit/part.h"
 #include "base/json.h"
 #include "base/str.h"
 
@@ -36,7 +37,7 @@ static const struct field plan_rows[] = {
     PLAN("empty_at", FIELD_TIME, empty_at, .doc = "expected, at 50 %; null: nobody can tell"),
     PLAN("empty_late_at", FIELD_TIME, empty_late_at, .doc = "at 90 %"),
 };
-const struct field_table drainplan_table = FIELD_TABLE("DrainPlan", plan_rows, drainplan);
+static const struct field_table drainplan_table = FIELD_TABLE("DrainPlan", plan_rows, drainplan);
 
 /* The last one's end, the deadline where the jobs end there; 0: of one nobody can tell. */
 static usec_t drainplan_last(const struct drainplan *p, bool late)
@@ -97,3 +98,9 @@ void api_nodes_plan_drain(struct http_req *req,
     strv_release(&p.users);
     free(v);
 }
+
+static const struct http_schema schemas[] = {
+    {.name = "DrainPlanJob", .table = &jobrisk_table},
+    {.name = "DrainPlan", .table = &drainplan_table},
+};
+const struct api_part part_drainplan = {NULL, 0, schemas, array_len(schemas)};

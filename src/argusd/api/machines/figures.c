@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/figures/figures.h"
 #include "argusd/figures/gpurow.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
 

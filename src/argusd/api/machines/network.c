@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/api/machines/clusters.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/saying.h"
 #include "argusd/network/netchecks.h"
 #include "argusd/network/netpairs_view.h"

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/api/machines/clusters.h"
+#include "argusd/api/machines/drainplan.h"
+#include "argusd/kit/part.h"
 #include "argusd/kit/saying.h"
 #include "argusd/network/netchecks.h"
 #include "argusd/network/netpairs_view.h"
@@ -18,7 +19,7 @@ static const usec_t CHECK_PATIENCE = 100 * USEC_SEC;
 
 /* ---- reading ---- */
 
-void api_nodes(struct http_req *req, void *app)
+static void api_nodes(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct buf out = BUF_INIT(ANSWER_MAX);
@@ -41,7 +42,13 @@ void api_nodes(struct http_req *req, void *app)
     buf_release(&out);
 }
 
-void api_pools(struct http_req *req, void *app)
+static void api_cluster_nodes(struct http_req *req, void *app)
+{
+    if (api_is_our_cluster(req, app))
+        api_nodes(req, app);
+}
+
+static void api_pools(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct buf out = BUF_INIT(ANSWER_MAX);
@@ -173,7 +180,7 @@ static bool is_current(struct http_req *req, const struct api *a, const char *na
     return current;
 }
 
-void api_nodes_get(struct http_req *req, void *app)
+static void api_nodes_get(struct http_req *req, void *app)
 {
     struct api *a = app;
     const char *name = http_req_param(req, "name");
@@ -190,7 +197,7 @@ void api_nodes_get(struct http_req *req, void *app)
     http_req_park(req, span, api_nodes_on_wait_over, w);
 }
 
-void api_nodes_firewall(struct http_req *req, void *app)
+static void api_nodes_firewall(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
@@ -267,7 +274,7 @@ static void api_nodes_add(struct http_req *req,
     free(v);
 }
 
-void api_nodes_create(struct http_req *req, void *app)
+static void api_nodes_create(struct http_req *req, void *app)
 {
     struct problems ps = {0};
     struct doc *d = NULL;
@@ -287,12 +294,12 @@ static const struct field drain_rows[] = {
     OPT_AS("deadline", "{\"type\":[\"string\",\"integer\",\"null\"]}"),
     OPT_AS("then", WORDS("\"wait\",\"stop\",\"restart\"")),
 };
-const struct field_table node_drain_form = ACTION_FORM(drain_rows);
+static const struct field_table node_drain_form = ACTION_FORM(drain_rows);
 static const struct field_table undrain_form = {0};
 static const struct field remove_rows[] = {OPT_BOOLEAN("force")};
-const struct field_table node_remove_form = ACTION_FORM(remove_rows);
+static const struct field_table node_remove_form = ACTION_FORM(remove_rows);
 static const struct field check_rows[] = {OPT_BOOLEAN("accept_key")};
-const struct field_table node_check_form = ACTION_FORM(check_rows);
+static const struct field_table node_check_form = ACTION_FORM(check_rows);
 
 static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
 {
@@ -312,7 +319,7 @@ static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
     return 0;
 }
 
-void api_nodes_drain(struct http_req *req, void *app)
+static void api_nodes_drain(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
@@ -332,7 +339,7 @@ void api_nodes_drain(struct http_req *req, void *app)
         answer_node(req, a, nodes_row(nr)->spec.name, 202);
 }
 
-void api_nodes_undrain(struct http_req *req, void *app)
+static void api_nodes_undrain(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
@@ -346,7 +353,7 @@ void api_nodes_undrain(struct http_req *req, void *app)
         answer_node(req, a, nodes_row(nr)->spec.name, 202);
 }
 
-void api_nodes_remove(struct http_req *req, void *app)
+static void api_nodes_remove(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
@@ -401,7 +408,7 @@ static void on_checker_gone(struct http_req *req, void *arg)
     free(k);
 }
 
-void api_nodes_check(struct http_req *req, void *app)
+static void api_nodes_check(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
@@ -415,3 +422,122 @@ void api_nodes_check(struct http_req *req, void *app)
     http_req_on_close(req, on_checker_gone, k);
     http_req_park(req, CHECK_PATIENCE, on_check_late, k);
 }
+
+enum { NODESPEC_BODY_MAX = 1 << 20, ACTION_MAX = 4096 };
+
+static const struct http_param wait_params[] = {
+    {"wait", HTTP_PARAM_SPAN, "with If-None-Match: answer when it changes, at most 60s"},
+    {0}};
+static const struct http_param firewall_params[] = {
+    {"argusd", HTTP_PARAM_STRING, "argusd's addresses as the machine sees them; else found out"},
+    {"prometheus", HTTP_PARAM_STRING, "addresses of who reads the metrics, parted by commas"},
+    {0}};
+static const struct http_param drain_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "answer what it would do to the jobs there, and do nothing"},
+    {0}};
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/nodes",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_nodes,
+     .summary = "the machines: those of the registry, and those that only Ray lists",
+     .reply_schema = "NodeList"},
+    {.method = "POST",
+     .pattern = "/v1/nodes",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = NODESPEC_BODY_MAX,
+     .handle = api_nodes_create,
+     .summary = "register one machine or a list of them; argusd brings them in over ssh",
+     .request_type = TEXT_TYPES,
+     .request_schema = "NodeOrder",
+     .reply_schema = "NodeList",
+     .reply_status = 201,
+     .other_schema = "NodeList"},
+    {.method = "GET",
+     .pattern = "/v1/nodes/{name}",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_nodes_get,
+     .summary = "one machine",
+     .params = wait_params,
+     .reply_schema = "Node"},
+    {.method = "GET",
+     .pattern = "/v1/nodes/{name}/firewall",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_nodes_firewall,
+     .summary = "who is to reach which of its ports",
+     .params = firewall_params,
+     .reply_schema = "Firewall"},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:drain",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_drain,
+     .summary = "no new job from now on; when nothing runs on it any more it goes offline",
+     .params = drain_params,
+     .request_schema = "Drain",
+     .reply_schema = "Node",
+     .reply_status = 202,
+     .other_schema = "DrainPlan"},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:undrain",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_undrain,
+     .summary = "take a drained machine back",
+     .reply_schema = "Node",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:remove",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_remove,
+     .summary = "stop Ray there and forget the machine and its host key",
+     .request_schema = "Remove",
+     .reply_schema = "Node",
+     .reply_status = 202},
+    {.method = "POST",
+     .pattern = "/v1/nodes/{name}:check",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_nodes_check,
+     .summary = "look at the machine now; the answer has the findings",
+     .request_schema = "Check",
+     .reply_schema = "Node"},
+    {.method = "GET",
+     .pattern = "/v1/pools",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_pools,
+     .summary = "GPUs by use, of the cluster and of each label",
+     .reply_schema = "PoolList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/nodes",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_nodes,
+     .summary = "the machines of a cluster",
+     .reply_schema = "NodeList"},
+};
+#define STALE "," KEY("stale", BOOLEAN)
+
+static const struct http_schema schemas[] = {
+    {.name = "NodeSpec", .table = &nodespec_table, .is_form = true},
+    {.name = "NodeOrder",
+     .json = "{\"anyOf\":[" REF("NodeSpec") "," LIST(
+         REF("NodeSpec")) "," OBJECT("\"nodes\"", KEY("nodes", LIST(REF("NodeSpec")))) "]}"},
+    LIST_AND("PoolList", "pools", "Pool", STALE),
+    LIST_AND("NodeList", "nodes", "Node", STALE "," KEY("reason", TEXT_OR_NULL)),
+    {.name = "NodeDrain", .table = &nodes_drain_table},
+    {.name = "NodeSpecShown", .table = &nodespec_shown_table},
+    {.name = "NodeFacts", .table = &node_facts_table},
+    {.name = "NodeReason", .table = &nodes_reason_table},
+    {.name = "NodeLease", .table = &nodes_lease_table},
+    {.name = "NodeSlot", .table = &nodes_slot_table},
+    {.name = "Node", .table = &nodes_node_table},
+    {.name = "FirewallRule", .table = &nodes_rule_table},
+    {.name = "Firewall", .table = &nodes_firewall_table},
+    {.name = "Drain", .table = &node_drain_form, .is_form = true},
+    {.name = "Remove", .table = &node_remove_form, .is_form = true},
+    {.name = "Check", .table = &node_check_form, .is_form = true},
+    {.name = "Pool", .table = &nodes_pool_table},
+};
+const struct api_part part_nodes = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/api/machines/clusters.h"
+#include "argusd/kit/part.h"
 #include "argusd/launch/mark.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -144,7 +144,7 @@ static const struct field actor_rows[] = {
     AMOUNTS(actor_page),
 };
 #undef ACTOR
-const struct field_table actor_table = FIELD_TABLE("Actor", actor_rows, actor_page);
+static const struct field_table actor_table = FIELD_TABLE("Actor", actor_rows, actor_page);
 
 static void put_actor(const struct look *k, const struct ray_actor *r, struct jout *j)
 {
@@ -205,7 +205,7 @@ static const struct field group_rows[] = {
     GROUP("bundles", FIELD_LIST, bundles, .of = &bundle_table),
 };
 #undef GROUP
-const struct field_table placement_group_table =
+static const struct field_table placement_group_table =
     FIELD_TABLE("PlacementGroup", group_rows, group_page);
 
 static void put_group(const struct look *k, const struct ray_group *g, struct jout *j)
@@ -268,7 +268,7 @@ static const struct field foreign_rows[] = {
     FOREIGN("adopted_at", FIELD_TIME, adopted_at),
 };
 #undef FOREIGN
-const struct field_table foreign_table = FIELD_TABLE("Foreign", foreign_rows, foreign_page);
+static const struct field_table foreign_table = FIELD_TABLE("Foreign", foreign_rows, foreign_page);
 
 /* With whose it is, for those who may see jobs of that user and project. */
 static void put_foreign_page(const struct look *k,
@@ -444,17 +444,17 @@ static struct look *clusters_begin(struct http_req *req, struct api *a, enum ask
     return k;
 }
 
-void api_cluster_actors(struct http_req *req, void *app)
+static void api_cluster_actors(struct http_req *req, void *app)
 {
     (void)clusters_begin(req, app, ASKED_ACTORS); /* it answers by itself */
 }
 
-void api_cluster_groups(struct http_req *req, void *app)
+static void api_cluster_groups(struct http_req *req, void *app)
 {
     (void)clusters_begin(req, app, ASKED_GROUPS); /* the same */
 }
 
-void api_cluster_foreign(struct http_req *req, void *app)
+static void api_cluster_foreign(struct http_req *req, void *app)
 {
     (void)clusters_begin(req, app, ASKED_FOREIGN); /* the same */
 }
@@ -476,9 +476,9 @@ static int check_claim(const struct api *a, const char *project, const char *own
 }
 
 static const struct field adopt_form_rows[] = {MUST_TEXT("project"), OPT_TEXT("user")};
-const struct field_table adopt_form = ACTION_FORM(adopt_form_rows);
+static const struct field_table adopt_form = ACTION_FORM(adopt_form_rows);
 
-void api_cluster_adopt(struct http_req *req, void *app)
+static void api_cluster_adopt(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
@@ -497,3 +497,46 @@ void api_cluster_adopt(struct http_req *req, void *app)
     k->project = xstrdup(project);
     k->owner = xstrdup(owner);
 }
+
+enum { ACTION_MAX = 4096 };
+
+static const struct http_route rows[] = {
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/actors",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_actors,
+     .summary = "Ray's actors, each with its job",
+     .reply_schema = "ActorList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/placement_groups",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_groups,
+     .summary = "Ray's placement groups, each with its job",
+     .reply_schema = "PlacementGroupList"},
+    {.method = "GET",
+     .pattern = "/v1/clusters/{cluster}/foreign",
+     .least = HTTP_ROLE_VIEWER,
+     .handle = api_cluster_foreign,
+     .summary = "Ray jobs that Argus did not submit",
+     .reply_schema = "ForeignList"},
+    {.method = "POST",
+     .pattern = "/v1/clusters/{cluster}/foreign/{ray_id}:adopt",
+     .least = HTTP_ROLE_ADMIN,
+     .max_body = ACTION_MAX,
+     .handle = api_cluster_adopt,
+     .summary = "record whose a job is that Argus did not submit; nothing is done to it",
+     .request_schema = "Adopt",
+     .reply_schema = "Foreign"},
+};
+#define PARTIAL "," KEY("is_partial", BOOLEAN)
+
+static const struct http_schema schemas[] = {
+    LIST_AND("ActorList", "actors", "Actor", PARTIAL),
+    LIST_AND("PlacementGroupList", "placement_groups", "PlacementGroup", PARTIAL),
+    LIST_OF("ForeignList", "foreign", "Foreign"),
+    {.name = "Actor", .table = &actor_table},
+    {.name = "PlacementGroup", .table = &placement_group_table},
+    {.name = "Foreign", .table = &foreign_table},
+    {.name = "Adopt", .table = &adopt_form, .is_form = true},
+};
+const struct api_part part_rayside = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 #include "argusd/people/people_dirs.h"
 #include "base/message.h"
 #include "base/order/place.h"

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
 

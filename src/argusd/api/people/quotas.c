@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "argusd/api/people/people.h"
-#include "argusd/api/routes.h"
+#include "argusd/kit/part.h"
 #include "base/str.h"
 
 /* What the request is about; all borrowed. */

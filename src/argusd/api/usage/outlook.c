@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "argusd/account/accounting.h"
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
 #include "argusd/ground/work.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "core/past/outlook.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "argusd/account/accounting.h"
-#include "argusd/api/handlers.h"
-#include "argusd/api/routes.h"
+#include "argusd/kit/api.h"
+#include "argusd/kit/part.h"
 #include "argusd/people/people_rules.h"
 #include "base/message.h"
 #include "base/str.h"
