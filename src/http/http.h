@@ -71,6 +71,8 @@ struct http_route {
     size_t max_body;      /* bytes; 0: a body is refused */
     http_handler_f handle;
     const void *arg;                 /* of the handler, see http_req_arg() */
+    const char *example;             /* a value of the last name in the pattern, for the docs of
+                                        every pattern that begins so; NULL: another row has it */
     const char *summary;             /* one line for the docs */
     const struct http_param *params; /* ends with a NULL name; NULL = none */
     const char *request_type;        /* media types of the body, NULL = application/json */

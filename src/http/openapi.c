@@ -56,22 +56,29 @@ static void add_ref(struct jout *j, const char *key, const char *kind, const cha
     jout_close(j, '}');
 }
 
-/* Of the last name in the first n bytes of the pattern; NULL: none. */
-static const char *find_example(const struct http_example *examples, const char *pattern, size_t n)
+/* The table of routes while it is written down. */
+struct written {
+    const struct http_route *routes;
+    size_t n;
+};
+
+/* An example of the last name in the first n bytes of the pattern; NULL: no row has one. */
+static const char *find_example(const struct written *w, const char *pattern, size_t n)
 {
-    for (const struct http_example *e = examples; e->path; e++)
-        if (strlen(e->path) == n && !strncmp(e->path, pattern, n))
-            return e->value;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct http_route *route = &w->routes[i];
+        if (route->example && !strncmp(route->pattern, pattern, n) &&
+            !strchr(route->pattern + n, '}'))
+            return route->example;
+    }
     return NULL;
 }
 
-static void add_path_params(const char *pattern,
-                            const struct http_example *examples,
-                            struct jout *j)
+static void add_path_params(const char *pattern, const struct written *w, struct jout *j)
 {
     for (const char *p = pattern; (p = strchr(p, '{'));) {
         const char *end = strchr(++p, '}');
-        const char *example = find_example(examples, pattern, (size_t)(end + 1 - pattern));
+        const char *example = find_example(w, pattern, (size_t)(end + 1 - pattern));
         jout_open(j, NULL, '{');
         jout_strn(j, "name", p, (size_t)(end - p));
         jout_str(j, "in", "path");
@@ -180,9 +187,7 @@ static void add_replies(const struct http_route *route, struct jout *j)
     jout_close(j, '}');
 }
 
-static void add_operation(const struct http_route *route,
-                          const struct http_example *examples,
-                          struct jout *j)
+static void add_operation(const struct http_route *route, const struct written *w, struct jout *j)
 {
     char method[16];
     size_t n = 0;
@@ -204,7 +209,7 @@ static void add_operation(const struct http_route *route,
     }
     jout_close(j, ']');
     jout_open(j, "parameters", '[');
-    add_path_params(route->pattern, examples, j);
+    add_path_params(route->pattern, w, j);
     add_query_params(route->params, j);
     jout_close(j, ']');
     if (route->max_body) {
@@ -220,28 +225,26 @@ static void add_operation(const struct http_route *route,
     jout_close(j, '}');
 }
 
-static bool is_first(const struct http_route *routes, size_t i)
+static bool is_first(const struct written *w, size_t i)
 {
     for (size_t k = 0; k < i; k++)
-        if (!(routes[k].flags & HTTP_ROUTE_HIDDEN) && !strcmp(routes[k].pattern, routes[i].pattern))
+        if (!(w->routes[k].flags & HTTP_ROUTE_HIDDEN) &&
+            !strcmp(w->routes[k].pattern, w->routes[i].pattern))
             return false;
     return true;
 }
 
-static void add_paths(const struct http_route *routes,
-                      size_t n,
-                      const struct http_example *examples,
-                      struct jout *j)
+static void add_paths(const struct written *w, struct jout *j)
 {
     jout_open(j, "paths", '{');
-    for (size_t i = 0; i < n; i++) {
-        if (routes[i].flags & HTTP_ROUTE_HIDDEN || !is_first(routes, i))
+    for (size_t i = 0; i < w->n; i++) {
+        const char *pattern = w->routes[i].pattern;
+        if (w->routes[i].flags & HTTP_ROUTE_HIDDEN || !is_first(w, i))
             continue;
-        jout_open(j, routes[i].pattern, '{');
-        for (size_t k = i; k < n; k++)
-            if (!(routes[k].flags & HTTP_ROUTE_HIDDEN) &&
-                !strcmp(routes[k].pattern, routes[i].pattern))
-                add_operation(&routes[k], examples, j);
+        jout_open(j, pattern, '{');
+        for (size_t k = i; k < w->n; k++)
+            if (!(w->routes[k].flags & HTTP_ROUTE_HIDDEN) && !strcmp(w->routes[k].pattern, pattern))
+                add_operation(&w->routes[k], w, j);
         jout_close(j, '}');
     }
     jout_close(j, '}');
@@ -335,7 +338,6 @@ static void add_components(const struct http_schema *schemas, size_t n, struct j
 
 void http_openapi(const struct http_route *routes,
                   size_t n_routes,
-                  const struct http_example *examples,
                   const struct http_schema *schemas,
                   size_t n_schemas,
                   const char *version,
@@ -348,7 +350,7 @@ void http_openapi(const struct http_route *routes,
     jout_str(&j, "title", "Argus");
     jout_str(&j, "version", version);
     jout_close(&j, '}');
-    add_paths(routes, n_routes, examples, &j);
+    add_paths(&(const struct written){routes, n_routes}, &j);
     add_webhooks(schemas, n_schemas, &j);
     add_components(schemas, n_schemas, &j);
     jout_close(&j, '}');

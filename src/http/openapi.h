@@ -21,16 +21,9 @@ struct http_schema {
         *sent; /* argusd sends it by itself, as a webhook: in one line when; NULL: it does not */
 };
 
-/* A name that a path may have: "/v1/jobs/{id}" and "sft-gsm8k". It counts for each pattern that
- * begins so. */
-struct http_example {
-    const char *path, *value;
-};
-
-/* Append the document. Hidden routes are left out. examples end with a NULL path. */
+/* Append the document. Hidden routes are left out. */
 void http_openapi(const struct http_route *routes,
                   size_t n_routes,
-                  const struct http_example *examples,
                   const struct http_schema *schemas,
                   size_t n_schemas,
                   const char *version,

@@ -287,7 +287,8 @@ static const struct http_route rows[] = {
                     "/v1/sessions/{session}",
                     VIEWER,
                     "end a session",
-                    .reply_schema = "Session"),
+                    .reply_schema = "Session",
+                    .example = "e1"),
 };
 static const struct http_schema schemas[] = {
     {.name = "Login", .table = &login_form, .is_form = true},

@@ -371,7 +371,6 @@ static const struct http_param pieces_params[] = {
 static const struct http_param wait_params[] = {{"wait", HTTP_PARAM_SPAN, "how long"}, {0}};
 static const struct http_param barrier_params[] = {{"barrier", HTTP_PARAM_INTEGER, "number"}, {0}};
 static const struct http_param release_params[] = {{"to", HTTP_PARAM_INTEGER, "number"}, {0}};
-static const struct http_example examples[] = {{"/things/{id}", "one"}, {NULL, NULL}};
 static const struct http_schema schemas[] = {
     {.name = "Text",
      .json = "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}"},
@@ -383,7 +382,8 @@ static const struct http_schema schemas[] = {
 static const struct http_route routes[] = {
     {ROW("GET", "/hello", HTTP_ROLE_NONE, 0, on_hello, "say hello"), .flags = HTTP_ROUTE_CACHEABLE,
      .reply_schema = "Text"},
-    {ROW("GET", "/things/{id}", HTTP_ROLE_NONE, 0, on_thing, "one thing"), .reply_schema = "Text"},
+    {ROW("GET", "/things/{id}", HTTP_ROLE_NONE, 0, on_thing, "one thing"), .example = "one",
+     .reply_schema = "Text"},
     {ROW("POST", "/things/{id}:stop", HTTP_ROLE_NONE, 0, on_stop, "stop it"), .reply_status = 202},
     {ROW("POST", "/echo", HTTP_ROLE_NONE, BODY_MAX, on_echo, "the body again"),
      .params = echo_params, .request_type = "application/json, application/octet-stream",
@@ -417,7 +417,7 @@ static void on_openapi(struct http_req *req, void *app)
 {
     (void)app;
     struct buf out = BUF_INIT(1 << 20);
-    http_openapi(routes, array_len(routes), examples, schemas, array_len(schemas), "1", &out);
+    http_openapi(routes, array_len(routes), schemas, array_len(schemas), "1", &out);
     http_reply_json(req, 200, &out, 0);
 }
 

@@ -364,7 +364,8 @@ static const struct http_route rows[] = {
                  "/v1/alerts/{alert}",
                  VIEWER,
                  "one alert, with its facts",
-                 .reply_schema = "Alert"),
+                 .reply_schema = "Alert",
+                 .example = "a1"),
     ACTION(&alert_noun,
            alert_ack,
            "/v1/alerts/{alert}:ack",
@@ -395,7 +396,8 @@ static const struct http_route rows[] = {
                     "/v1/silences/{silence}",
                     ADMIN,
                     "end a silence",
-                    .reply_schema = "Silence"),
+                    .reply_schema = "Silence",
+                    .example = "s1"),
 };
 static const struct http_schema schemas[] = {
     {.name = "Alert", .table = &alert_page_table, .which = FIELD_SHOWN},

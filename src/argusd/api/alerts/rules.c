@@ -198,7 +198,8 @@ static const struct http_route rows[] = {
                  "/v1/alert_rules/{rule}",
                  VIEWER,
                  "one rule",
-                 .reply_schema = "AlertRule"),
+                 .reply_schema = "AlertRule",
+                 .example = "job_failed"),
     RESOURCE_PUT(&rule_noun,
                  "/v1/alert_rules/{rule}",
                  ADMIN,
@@ -225,7 +226,8 @@ static const struct http_route rows[] = {
            ADMIN,
            "send it a test message",
            .reply_schema = "Receiver",
-           .reply_status = 202),
+           .reply_status = 202,
+           .example = "ops"),
 };
 static const struct http_schema schemas[] = {
     {.name = "AlertRule", .table = &alert_rule_table, .which = FIELD_SHOWN},

@@ -436,6 +436,7 @@ static const struct http_route rows[] = {
      .reply_schema = "CheckpointsCleaned"},
     {.method = "POST",
      .pattern = "/v1/jobs/{id}/checkpoints/{step}:verify",
+     .example = "10",
      .least = HTTP_ROLE_USER,
      .max_body = 4096,
      .handle = api_jobs_checkpoints_verify,

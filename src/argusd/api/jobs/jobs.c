@@ -319,6 +319,7 @@ static const struct http_route rows[] = {
      .reply_schema = "JobList"},
     {.method = "GET",
      .pattern = "/v1/jobs/{id}",
+     .example = "sft-gsm8k",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_get,
      .summary = "one job, by id, name or unique beginning",

@@ -186,6 +186,7 @@ static const struct http_route rows[] = {
      .reply_schema = "ClusterList"},
     {.method = "POST",
      .pattern = "/v1/clusters/{cluster}:up",
+     .example = "default",
      .least = HTTP_ROLE_ADMIN,
      .max_body = ACTION_MAX,
      .handle = api_cluster_up,

@@ -456,6 +456,7 @@ static const struct http_route rows[] = {
      .other_schema = "NodeList"},
     {.method = "GET",
      .pattern = "/v1/nodes/{name}",
+     .example = "worker1",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_nodes_get,
      .summary = "one machine",

@@ -521,6 +521,7 @@ static const struct http_route rows[] = {
      .reply_schema = "ForeignList"},
     {.method = "POST",
      .pattern = "/v1/clusters/{cluster}/foreign/{ray_id}:adopt",
+     .example = "raysubmit_1",
      .least = HTTP_ROLE_ADMIN,
      .max_body = ACTION_MAX,
      .handle = api_cluster_adopt,

@@ -291,7 +291,8 @@ static const struct http_route rows[] = {
                     "/v1/tokens/{token}",
                     USER,
                     "revoke a token",
-                    .reply_schema = "Token"),
+                    .reply_schema = "Token",
+                    .example = "t1"),
 };
 static const struct http_schema schemas[] = {
     {.name = "TokenForm", .table = &people_token_form_table, .which = FIELD_ASKED, .is_form = true},
