@@ -62,14 +62,21 @@ int buf_adds(struct buf *b, const char *s)
     return buf_add(b, s, strlen(s));
 }
 
-void buf_add_url(struct buf *b, const char *text)
+void buf_add_escaped(struct buf *b, const char *text, const char *open, enum buf_hex hex)
 {
+    const char *digits = hex == BUF_HEX_UPPER ? "0123456789ABCDEF" : "0123456789abcdef";
     for (; *text; text++) {
         unsigned char c = (unsigned char)*text;
         bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     strchr("-._~", c);
-        (void)(plain ? buf_addc(b, *text) : buf_addf(b, "%%%02X", c)); /* keeps `failed` */
+                     strchr(open, c);
+        const char escaped[] = {'%', digits[c >> 4], digits[c & 15]};
+        (void)buf_add(b, plain ? text : escaped, plain ? 1 : sizeof(escaped)); /* keeps `failed` */
     }
+}
+
+void buf_add_url(struct buf *b, const char *text)
+{
+    buf_add_escaped(b, text, "-._~", BUF_HEX_UPPER);
 }
 
 int buf_add_utf8(struct buf *b, uint32_t c)

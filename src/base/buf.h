@@ -31,6 +31,10 @@ void buf_reset(struct buf *b);   /* len = 0, failed = false, keeps the memory */
 /* 0 or -EMSGSIZE. */
 int buf_add(struct buf *b, const void *p, size_t n);
 int buf_adds(struct buf *b, const char *s);
+/* Text with all bytes but letters, digits and those of `open` as %XX. Past the ceiling b->failed is
+ * set. */
+enum buf_hex { BUF_HEX_UPPER, BUF_HEX_LOWER };
+void buf_add_escaped(struct buf *b, const char *text, const char *open, enum buf_hex hex);
 /* Text as one segment of a URL's path, or a value of its query: all but letters, digits and "-._~"
  * as %XX (RFC 3986). Past the ceiling b->failed is set. */
 void buf_add_url(struct buf *b, const char *text);

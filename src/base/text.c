@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - the three ways to fill an array of char.
+/* text.c - the three ways to fill an array of char, and the units of bytes.
  *
  * No function here returns a length: callers use them where a cut text is acceptable or where
  * the array is known to be large enough. */
 #include "base/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,4 +29,15 @@ void text_printf_to(char *dst, size_t size, const char *fmt, ...)
     va_start(args, fmt);
     text_vprintf_to(dst, size, fmt, args);
     va_end(args);
+}
+
+const char *text_bytes_unit(double *bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t i = 0;
+    while (fabs(*bytes) >= 1024 && i + 1 < array_len(units)) {
+        *bytes /= 1024;
+        i++;
+    }
+    return units[i];
 }

@@ -29,3 +29,7 @@
 void text_copy_to(char *dst, size_t size, const char *text);
 void text_printf_to(char *dst, size_t size, const char *fmt, ...) printf_like(3, 4);
 void text_vprintf_to(char *dst, size_t size, const char *fmt, va_list args) printf_like(3, 0);
+
+/* The unit to tell so many bytes in, "B" to "PiB"; *bytes is changed to it, so that it is below
+ * 1024 of every unit but the last. */
+const char *text_bytes_unit(double *bytes);

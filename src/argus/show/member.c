@@ -25,13 +25,8 @@ const json_t *member_at(const json_t *object, const char *path)
 
 const char *size_text(int64_t bytes, char text[static SIZE_TEXT_MAX])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double v = (double)bytes;
-    size_t i = 0;
-    while (v >= 1024 && i + 1 < array_len(units)) {
-        v /= 1024;
-        i++;
-    }
-    text_printf_to(text, SIZE_TEXT_MAX, i ? "%.1f %s" : "%.0f %s", v, units[i]);
+    const char *unit = text_bytes_unit(&v);
+    text_printf_to(text, SIZE_TEXT_MAX, bytes < 1024 ? "%.0f %s" : "%.1f %s", v, unit);
     return text;
 }

@@ -16,13 +16,10 @@ static const usec_t EVERY = 150 * USEC_MS;
 
 const char *progress_size(double bytes, char out[static PROGRESS_SIZE_MAX])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    size_t i = 0;
-    while (bytes >= 1024 && i + 1 < array_len(units)) {
-        bytes /= 1024;
-        i++;
-    }
-    text_printf_to(out, PROGRESS_SIZE_MAX, i && bytes < 100 ? "%.1f%s" : "%.0f%s", bytes, units[i]);
+    double n = bytes;
+    const char *unit = text_bytes_unit(&n);
+    bool is_fine = bytes >= 1024 && n < 100;
+    text_printf_to(out, PROGRESS_SIZE_MAX, is_fine ? "%.1f%s" : "%.0f%s", n, unit);
     return out;
 }
 

@@ -28,15 +28,9 @@ struct sum {
 
 static const char *storage_size_text(uint64_t bytes, char ret[static SIZE_MAX_TEXT])
 {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
-    double n = (double)bytes / 1024;
-    size_t i = 0;
-    while (n >= 1024 && i + 1 < array_len(units)) {
-        n /= 1024;
-        i++;
-    }
-    text_printf_to(ret, SIZE_MAX_TEXT, n < 1 ? "%.0f bytes" : "%.4g %s", n < 1 ? (double)bytes : n,
-                   units[i]);
+    double n = (double)bytes;
+    const char *unit = text_bytes_unit(&n);
+    text_printf_to(ret, SIZE_MAX_TEXT, bytes < 1024 ? "%.0f bytes" : "%.4g %s", n, unit);
     return ret;
 }
 

@@ -5,7 +5,6 @@
  * what the system had not written yet, and the checksum tells. */
 #include "argusd/figures/figures_files.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,11 +24,9 @@ char *figures_dir(const char *root, const char *node)
 {
     struct buf b = BUF_INIT(4096);
     (void)buf_addf(&b, "%s/", root); /* fits: names have ceilings */
-    for (const char *p = node; *p; p++) {
-        bool plain =
-            isalnum((unsigned char)*p) || *p == '-' || *p == '_' || (*p == '.' && p != node);
-        (void)buf_addf(&b, plain ? "%c" : "%%%02X", (unsigned char)*p);
-    }
+    if (*node == '.')
+        (void)buf_adds(&b, "%2E"); /* a name of its own, and not hidden */
+    buf_add_escaped(&b, node + (*node == '.'), "-_.", BUF_HEX_UPPER);
     return buf_take(&b);
 }
 

@@ -61,10 +61,26 @@ static void test_numbers_and_room(void **state)
     buf_release(&b);
 }
 
+static void test_escaping(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT(64);
+    buf_add_url(&b, "aZ0-._~/ %\xc3\xbc");
+    assert_string_equal(buf_str(&b), "aZ0-._~%2F%20%25%C3%BC");
+    buf_reset(&b);
+    buf_add_escaped(&b, "a/b c~", "/", BUF_HEX_LOWER);
+    assert_string_equal(buf_str(&b), "a/b%20c%7e");
+    assert_false(b.failed);
+    for (int i = 0; i < 30; i++)
+        buf_add_url(&b, "//");
+    assert_true(b.failed);
+    buf_release(&b);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ceiling_refuses_and_keeps),
-                                       cmocka_unit_test(test_take_and_consume),
-                                       cmocka_unit_test(test_numbers_and_room)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ceiling_refuses_and_keeps), cmocka_unit_test(test_take_and_consume),
+        cmocka_unit_test(test_numbers_and_room), cmocka_unit_test(test_escaping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

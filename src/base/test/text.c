@@ -50,13 +50,31 @@ static void test_a_pointer_comes_with_its_size(void **state)
     assert_string_equal(room, "ab");
 }
 
+static void test_units_of_bytes(void **state)
+{
+    static const struct {
+        double bytes, n;
+        const char *unit;
+    } rows[] = {{0, 0, "B"},
+                {1023, 1023, "B"},
+                {1024, 1, "KiB"},
+                {-1536, -1.5, "KiB"},
+                {3 * 1024.0 * 1024 * 1024, 3, "GiB"},
+                {2048 * 1125899906842624.0, 2048, "PiB"}}; /* there is none above */
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        double n = rows[i].bytes;
+        assert_string_equal(text_bytes_unit(&n), rows[i].unit);
+        assert_true(n == rows[i].n);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),
-        cmocka_unit_test(test_one_byte_holds_the_end_only),
-        cmocka_unit_test(test_printf),
-        cmocka_unit_test(test_a_pointer_comes_with_its_size),
+        cmocka_unit_test(test_copy),           cmocka_unit_test(test_one_byte_holds_the_end_only),
+        cmocka_unit_test(test_printf),         cmocka_unit_test(test_a_pointer_comes_with_its_size),
+        cmocka_unit_test(test_units_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

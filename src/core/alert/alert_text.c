@@ -3,7 +3,6 @@
  * it are the table below. */
 #include "core/alert/alert_text.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,11 +73,8 @@ static const char *const said[][2] = {
 
 static void put_bytes(double bytes, struct buf *out)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    size_t u = 0;
-    for (; fabs(bytes) >= 1024 && u + 1 < array_len(units); u++)
-        bytes /= 1024;
-    (void)buf_addf(out, "%.3g %s", bytes, units[u]);
+    const char *unit = text_bytes_unit(&bytes);
+    (void)buf_addf(out, "%.3g %s", bytes, unit);
 }
 
 static void put_number(double n, const char *how, struct buf *out)

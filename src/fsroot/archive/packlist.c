@@ -297,11 +297,9 @@ int packlist_check_same(const struct packlist *was,
 
 static void packlist_write_path(struct buf *out, const char *path)
 {
-    for (const unsigned char *p = (const unsigned char *)path; *p; p++)
-        if (*p <= ' ' || *p >= 0x7f || *p == '%')
-            (void)buf_addf(out, "%%%02x", *p); /* a ceiling passed shows in out->failed */
-        else
-            (void)buf_addc(out, (char)*p);
+    /* All that is visible, but '%'. */
+    static const char others[] = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~";
+    buf_add_escaped(out, path, others, BUF_HEX_LOWER); /* a ceiling passed shows in out->failed */
 }
 
 static void packlist_write_entry(const struct packlist_entry *e, struct buf *out)

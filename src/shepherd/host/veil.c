@@ -8,7 +8,6 @@
  * end of what came is waited for. */
 #include "shepherd/host/veil.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -60,15 +59,10 @@ static void veil_add_text(struct veil *v, const struct buf *b)
 }
 
 /* Overflow of a form leaves it out: no value is that long. */
-static void add_url(struct veil *v, const char *s, const char *open, const char *digits)
+static void add_url(struct veil *v, const char *s, const char *open, enum buf_hex hex)
 {
     _cleanup_(buf_release) struct buf b = BUF_INIT(FORM_MAX);
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        bool plain = isalnum(c) || strchr(open, c);
-        char hex[] = {'%', digits[c >> 4], digits[c & 15]};
-        (void)buf_add(&b, plain ? s : hex, plain ? 1 : sizeof(hex));
-    }
+    buf_add_escaped(&b, s, open, hex);
     veil_add_text(v, &b);
 }
 
@@ -136,7 +130,6 @@ static void veil_add_lines(struct veil *v, const char *s)
 
 static void veil_add_value(struct veil *v, const char *text)
 {
-    static const char upper[] = "0123456789ABCDEF", lower[] = "0123456789abcdef";
     text += strspn(text, " \t\r\n"); /* programs print it without */
     size_t n = strlen(text);
     while (n && strchr(" \t\r\n", text[n - 1]))
@@ -146,9 +139,9 @@ static void veil_add_value(struct veil *v, const char *text)
     _cleanup_(freep) char *s = xstrndup(text, n);
     add_pattern(v, s, n);
     veil_add_quoted(v, s);
-    add_url(v, s, "_.-~", upper);
-    add_url(v, s, "_.-~", lower);
-    add_url(v, s, "_.-~/", upper);
+    add_url(v, s, "_.-~", BUF_HEX_UPPER);
+    add_url(v, s, "_.-~", BUF_HEX_LOWER);
+    add_url(v, s, "_.-~/", BUF_HEX_UPPER);
     add_base64(v, s, "+/");
     add_base64(v, s, "-_");
     veil_add_lines(v, s);
