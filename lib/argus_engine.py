@@ -192,7 +192,7 @@ class Engine:
         try:
             body = await request.json()
         except ValueError:
-            raise BadRequest("the body is no JSON") from None
+            raise BadRequest("the body is not valid JSON") from None
         if not isinstance(body, dict):
             raise BadRequest("the body must be a JSON object")
         if body.get("model") != self.name:

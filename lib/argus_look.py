@@ -54,12 +54,12 @@ def check_file(path, name):
     elif lower.endswith(".safetensors"):
         _check_safetensors(path, name, size, head)
     elif lower.endswith(".gz") and not head.startswith(b"\x1f\x8b"):
-        raise Fail(f"'{name}' is no gzip file")
+        raise Fail(f"'{name}' is not a gzip file")
 
 
 def _check_parquet(name, size, head, tail):
     if not head.startswith(b"PAR1"):
-        raise Fail(f"'{name}' is no parquet file: it does not begin with PAR1")
+        raise Fail(f"'{name}' is not a parquet file: it does not begin with PAR1")
     footer = struct.unpack("<I", tail[:4])[0] if len(tail) == 8 else 0
     if not tail.endswith(b"PAR1") or footer + 12 > size:
         raise Fail(f"'{name}' is cut off: a parquet file ends with its footer and PAR1, and this one does not")
@@ -68,14 +68,14 @@ def _check_parquet(name, size, head, tail):
 def _check_safetensors(path, name, size, head):
     length = struct.unpack("<Q", head[:8])[0] if len(head) >= 8 else 0
     if not 2 <= length <= min(HEADER_MAX, size - 8):
-        raise Fail(f"'{name}' is no whole safetensors file: its header is said to have {length} of {size} bytes")
+        raise Fail(f"'{name}' is not a whole safetensors file: its header is said to have {length} of {size} bytes")
     try:
         with open(path, "rb") as f:
             f.seek(8)
             about = json.loads(f.read(length))
         end = max((t["data_offsets"][1] for k, t in about.items() if k != "__metadata__"), default=0)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        raise Fail(f"'{name}' is no safetensors file: its header cannot be read") from None
+        raise Fail(f"'{name}' is not a safetensors file: its header cannot be read") from None
     if end != size - 8 - length:
         raise Fail(f"'{name}' is cut off: it has {size} bytes and its header says {8 + length + end}")
 
@@ -306,7 +306,7 @@ def look_model(root, files):
     _check_index(root, names)
     config = _read_json(root, "config.json")
     if config is None:
-        raise Fail("this is no model that can be loaded: it has no config.json")
+        raise Fail("this is not a model that can be loaded: it has no config.json")
     weights = [n for n in names if n.endswith((".safetensors", ".bin", ".pt", ".pth"))]
     tokenizer = names & {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "vocab.json"}
     notes = []

@@ -192,7 +192,7 @@ class Prepare(argus_import.Import):
     def take(self, name):
         path = os.path.join(self.data, name)
         if os.path.islink(path) or not os.path.isfile(path):
-            raise Fail(f"'{name}' is no plain file")
+            raise Fail(f"'{name}' is not a plain file")
         argus_look.check_file(path, name)
         hashes = argus_import.Hashes(Item(name))
         with open(path, "rb") as f:

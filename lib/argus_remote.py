@@ -294,7 +294,7 @@ class SftpSource:
     def session(self):
         host = (self.at.username + "@" if self.at.username else "") + self.at.hostname
         if host.startswith("-"):
-            raise Fail(f"'{host}' is no host")
+            raise Fail(f"'{host}' is not a valid host")
         argv = ["ssh", "-oBatchMode=yes", f"-oConnectTimeout={TIMEOUT}", "-oServerAliveInterval=15"]
         argv += ["-oStrictHostKeyChecking=accept-new", f"-oUserKnownHostsFile={self.known} ~/.ssh/known_hosts"]
         if self.at.port:

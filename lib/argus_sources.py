@@ -66,7 +66,7 @@ def safe_path(path):
     bad = [p for p in parts if p in ("", ".", "..") or len(p.encode()) > 255]
     bad += [c for c in path if ord(c) < 32 or c in "\x7f\\"]
     if bad or len(path.encode()) > PATH_MAX:
-        raise Fail(f"the source names a file {path[:200]!r}, which is no name for a file below a directory")
+        raise Fail(f"the source names a file {path[:200]!r}, which is not a valid name for a file below a directory")
     return path
 
 
@@ -137,7 +137,7 @@ class Web:
         except TROUBLE as e:
             raise Again(f"'{shown}': {e or type(e).__name__}") from None
         except ValueError as e:
-            raise Fail(f"'{shown}' is no URL: {e}") from None
+            raise Fail(f"'{shown}' is not a valid URL: {e}") from None
 
     def _refused(self, e, shown):
         if e.code in (401, 403):

@@ -235,7 +235,7 @@ def test_the_command_line_platform(w):
     (["--source", "worker", "--rank", "7"], 4, "no such log of source worker"),
     (["--source", "worker", "--node", "w9"], 4, "no log of source worker on node w9"),
     (["--source", "scene", "--node", "w9"], 4, "a scene is gathered when an attempt fails"),
-    (["--source", "worker", "--rank", "x"], 2, "'x' is no rank"),
+    (["--source", "worker", "--rank", "x"], 2, "'x' is not a valid rank"),
     (["--source", "other"], 2, "--source"),
     (["--source", "all"], 2, "goes with --all"),
     (["--rank", "0"], 2, "go with --source worker"),

@@ -101,12 +101,13 @@ def test_what_is_refused(w):
         assert problem["type"] == "urn:argus:problem:bad_request", problem
     for path in ("/v1/logs", f"/v1/jobs/{w.ids[0]}/logs"):
         assert "'10' has no unit: 10s, 10m, 10h or 10d" in search(w, path, "x", status=400, since="10")["detail"]
-    assert "'a(b' is no regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]
+    assert "'a(b' is not a valid regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]
 
 
 def test_a_pattern_is_compiled_beside_the_loop(w):
     """While the other threads stand still the loop answers everybody, and a broken pattern has no answer yet."""
-    assert "no regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]  # the threads are there
+    # The threads are there.
+    assert "not a valid regular expression" in search(w, "/v1/logs", "a(b", status=400)["detail"]
     with socket.create_connection(("127.0.0.1", w.port), 60) as s:
         try:
             with only_the_first(w.process.pid) as n:
@@ -139,7 +140,7 @@ def test_the_command_line(w):
     assert run("--all").returncode == 2
     assert run().returncode == 2
     bad = run("--all", "--grep", "a(b")
-    assert bad.returncode == 2 and "no regular expression" in bad.stderr
+    assert bad.returncode == 2 and "not a valid regular expression" in bad.stderr
     one = run("--grep", "needle in [abc]", w.ids[1])
     assert (one.returncode, one.stdout) == (0, "needle in b\n")
 
@@ -231,7 +232,7 @@ def test_a_bad_pattern_is_one_sentence(w, more):
     argv = [PROGRAMS["argus"], "logs", "--grep", "a(b", *more, *ids]
     done = subprocess.run(argv, env=env, capture_output=True, text=True)
     if "--source" not in more:  # it has none, which is said first
-        assert re.search(r"'a\(b' is no regular expression: .*, at its byte 3\n", done.stderr), done.stderr
+        assert re.search(r"'a\(b' is not a valid regular expression: .*, at its byte 3\n", done.stderr), done.stderr
     assert done.stdout == "" and done.returncode in (2, 4)
 
 

@@ -104,8 +104,8 @@ def bad_archives():
     yield "cut off", tar({"a": "x" * 5000})[:3000], "cut off"
     yield "a zip by LZMA", zipped_by(zipfile.ZIP_LZMA), "with deflate"
     yield "a zip by bzip2", zipped_by(zipfile.ZIP_BZIP2), "with deflate"
-    yield "a page", b"<html>404</html>", "no archive"
-    yield "a byte", b"\0", "no archive"
+    yield "a page", b"<html>404</html>", "not an archive"
+    yield "a byte", b"\0", "not an archive"
 
 
 def zipped_by(method):
@@ -166,7 +166,7 @@ def test_bad_forms(argusd):
     place.mkdir(parents=True)
     (place / "1").write_text("mine")
     reply = add(argusd, "taken@1", tar({"a": "only this one"}))
-    assert "no snapshot" in reply.json()["detail"] and (place / "1").read_text() == "mine"
+    assert "not a snapshot" in reply.json()["detail"] and (place / "1").read_text() == "mine"
     until(lambda: ("taken@1", False) not in names(argusd), "it is gone again")
 
 

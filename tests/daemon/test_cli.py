@@ -117,7 +117,7 @@ def columns_of(line):
         (["logs", "--folow", "x"], "unknown option '--folow': did you mean '--follow'?", "logs --help"),
         (["logs"], "'argus logs' needs ID", "logs --help"),
         (["whoami", "x"], "'argus whoami' does not take 'x'", "whoami --help"),
-        (["ls", "-o", "jsn"], "'jsn' is no value for '--output': it takes table, wide, json, yaml", "ls --help"),
+        (["ls", "-o", "x"], "'x' is not a valid value for '--output': it takes table, wide, json, yaml", "ls --help"),
         (["ls", "--limit"], "option '--limit' needs a value: --limit N", "ls --help"),
         (["wait", "--timeout", "soon", "x"], "wrong value of '--timeout'", "wait --help"),
         (["stop"], "'argus stop' needs ID… or a filter such as --state QUEUED", "stop --help"),
@@ -126,11 +126,11 @@ def columns_of(line):
             "'argus stop' needs ID… or a filter such as --state QUEUED, not both",
             "stop --help",
         ),
-        (["priority", "x", "101"], "'101' is no priority: 0 to 100, high first", "priority --help"),
-        (["stop", "--filter", "colour=red"], "'colour=red' is no filter", "stop --help"),
+        (["priority", "x", "101"], "'101' is not a valid priority: 0 to 100, high first", "priority --help"),
+        (["stop", "--filter", "colour=red"], "'colour=red' is not a valid filter", "stop --help"),
         (["logs", "--attempt", "0", "x"], "wrong value of '--attempt': it counts from 1", "logs --help"),
         (["diagnose", "--attempt", "0", "x"], "wrong value of '--attempt': it counts from 1", "diagnose --help"),
-        (["logs", "--grep", "(", "x"], "'(' is no regular expression", "logs --help"),
+        (["logs", "--grep", "(", "x"], "'(' is not a valid regular expression", "logs --help"),
     ],
 )
 def test_usage_error_is_one_line_and_where_to_read_more(cli, args, sentence, try_):
@@ -221,7 +221,7 @@ def test_broken_config_names_the_place(cli, tmp_path):
     assert p.returncode == 2 and f"{path}:2:1: 'tokn'" in p.stderr
     path.write_text("server: ftp://x\n")
     del cli.env["ARGUS_URL"]
-    assert "'ftp://x' is no server address" in cli.run("ls").stderr
+    assert "'ftp://x' is not a valid server address" in cli.run("ls").stderr
 
 
 def test_unreachable_server_is_6_and_says_which(cli, stub):
@@ -272,8 +272,8 @@ PROBLEMS = {
     "code": "bad_spec",
     "detail": "the spec has problems",
     "problems": [
-        {"level": "error", "field": "nnodes", "line": 2, "column": 9, "detail": "'x' is no number", "hint": "nnodes: 1"}
-        | {"new": "member"},
+        {"level": "error", "field": "nnodes", "line": 2, "column": 9, "detail": "'x' is not a number"}
+        | {"hint": "nnodes: 1", "new": "member"},
         {"level": "warning", "field": "save_freq", "line": 3, "column": 1, "detail": "is small", "hint": None},
     ],
 }
@@ -286,7 +286,7 @@ def test_every_problem_is_told_with_its_place(cli, stub, tmp_path):
     p = cli.run("submit", str(spec))
     assert p.returncode == 5 and p.stdout == ""
     assert p.stderr.splitlines() == [
-        f"{spec}:2:9: error: 'nnodes': 'x' is no number (nnodes: 1)",
+        f"{spec}:2:9: error: 'nnodes': 'x' is not a number (nnodes: 1)",
         f"{spec}:3:1: warning: 'save_freq': is small",
         f"argus: '{spec}' was refused: 2 problems",
     ]
@@ -602,7 +602,7 @@ def test_status_shows_proof_paths_and_finding(cli, stub):
 
 
 @pytest.mark.parametrize("failures,save_s,said", [
-    (1, 0.0275, "save_freq 3 may lose least: a save takes 28ms; one failure in 15m is no rate yet"),
+    (1, 0.0275, "save_freq 3 may lose least: a save takes 28ms; one failure in 15m is not enough to tell a rate"),
     (3, 0.0002, "save_freq 3 would lose least: a save takes <1ms, a failure came every 15m"),
     (3, 2.25, "a save takes 2.2s,"),
     (3, 61, "a save takes 1m1s,"),

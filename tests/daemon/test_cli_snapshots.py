@@ -236,9 +236,9 @@ def test_a_local_working_dir_becomes_a_snapshot(argusd, cli, tmp_path):
 
 def test_a_working_dir_that_cannot_go_is_one_sentence(cli, tmp_path):
     p = cli.run("submit", spec_of(tmp_path, "./none"))
-    assert p.returncode == 2 and "working_dir './none' is no directory here: No such file" in p.stderr
+    assert p.returncode == 2 and "working_dir './none' is not a directory here: No such file" in p.stderr
     p = cli.run("submit", spec_of(tmp_path, "./job.yaml"))
-    assert p.returncode == 2 and "working_dir './job.yaml' is no directory here" in p.stderr
+    assert p.returncode == 2 and "working_dir './job.yaml' is not a directory here" in p.stderr
     (tmp_path / "empty").mkdir()
     p = cli.run("submit", spec_of(tmp_path, "./empty"))
     assert p.returncode == 5 and "working_dir './empty': there is no file in" in p.stderr

@@ -98,7 +98,7 @@ def test_a_root_that_cannot_be_prepared(tmp_path, ray):
         looks.order("")
         reply = sent.reply()
         assert (reply.status, reply.json()["code"]) == (503, "shared_root_unavailable"), reply
-        assert "common' is no directory: move it away" in reply.json()["detail"], reply
+        assert "common' is not a directory: move it away" in reply.json()["detail"], reply
 
 
 def test_a_stop_while_an_upload_waits(tmp_path, ray):

@@ -107,7 +107,7 @@ def test_what_it_says_badly(argusd, model, answer, said):
 
 @pytest.mark.parametrize("answer, why", [
     ((200, b"[" * (10 << 20)), "larger"),
-    ((200, b"<html>busy</html>"), "no chat completion"),
+    ((200, b"<html>busy</html>"), "not a chat completion"),
     (chat(json.dumps({"cause": "   "})), "no cause"),
     ((429, b"{}"), "HTTP 429"),
     ((302, b""), "HTTP 302"),

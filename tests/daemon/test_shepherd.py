@@ -214,7 +214,7 @@ def test_no_launch_file(attempt):
     "text, sentence",
     [
         ('{"version": 1', "broken at 1:"),
-        ("[]", "no object"),
+        ("[]", "not an object"),
         ("", "broken"),
         ('{"version": 2}', "'version' is not 1"),
         ('{"version": 1, "job": "j1", "attempt": "x"}', "'attempt' is not"),

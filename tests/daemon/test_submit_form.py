@@ -174,8 +174,8 @@ def bomb():
 
 @pytest.mark.parametrize(
     ("why", "data"),
-    [("only a bomb", bomb), ("cut off", lambda: tar({"a": "x" * 5000})[:3000]), ("no archive", lambda: b""),
-     ("'..'", lambda: tar({"../evil": "x"})), ("no archive", lambda: b"<html>404</html>")],
+    [("only a bomb", bomb), ("cut off", lambda: tar({"a": "x" * 5000})[:3000]), ("not an archive", lambda: b""),
+     ("'..'", lambda: tar({"../evil": "x"})), ("not an archive", lambda: b"<html>404</html>")],
 )  # fmt: skip
 def test_a_bad_archive_is_refused(argusd, why, data):
     before = left(argusd)

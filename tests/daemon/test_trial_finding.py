@@ -126,7 +126,7 @@ KINDS = {
     "recurses": (("rewards.py:recurses", "user_code_error", "trial-reward-raises"),
                  ("raises RecursionError", "rewards.py", 14)),
     "text": (("rewards.py:text", "user_code_error", "trial-reward-score"),
-             ("returned very good, which is no number", "rewards.py", 8)),
+             ("returned very good, which is not a number", "rewards.py", 8)),
     "ends": (("rewards.py:ends", "user_code_error", "trial-reward-ended"),
              ("ended Python itself, with exit status 3", None, None)),
     "absent": (("rewards.py:nobody", "user_code_error", "trial-reward-absent"), ("does not exist", None, None)),

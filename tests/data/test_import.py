@@ -97,10 +97,10 @@ def test_files_that_are_not_what_their_name_says(bed):
         "a.parquet": (b"<!DOCTYPE html><html>", "is a web page"),
         "b.parquet": (b"hello" * 100, "does not begin with PAR1"),
         "c.parquet": (parquet_like()[:-3], "is cut off"),
-        "e.safetensors": (b"\xff\xff\xff\0\0\0\0\0{}", "is no whole safetensors file"),
+        "e.safetensors": (b"\xff\xff\xff\0\0\0\0\0{}", "is not a whole safetensors file"),
         "f.jsonl": (b'{"a": 1}\n{"a": \n', "cannot be read as jsonl"),
         "g.bin": (b"version https://git-lfs.github.com/spec/v1\noid", "only a pointer of Git LFS"),
-        "h.json.gz": (b"{}", "is no gzip file"),
+        "h.json.gz": (b"{}", "is not a gzip file"),
     }
     for name, (data, want) in cases.items():
         (bed.root / name).write_bytes(data)

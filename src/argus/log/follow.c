@@ -65,7 +65,7 @@ static int follow_on_log(struct follow *f, const json_t *data)
     _cleanup_(freep) char *bytes = xmalloc(len / 4 * 3 + 1);
     if (sodium_base642bin((unsigned char *)bytes, len / 4 * 3 + 1, b64, len, NULL, &n, NULL,
                           sodium_base64_VARIANT_ORIGINAL) != 0)
-        return bad_event(f, "its bytes are no base64");
+        return bad_event(f, "its bytes are not valid base64");
     uint64_t at = (uint64_t)start;
     int64_t attempt = json_get_int(data, "attempt", f->attempt);
     if (f->attempt && attempt != f->attempt) {
@@ -116,7 +116,7 @@ static int follow_on_event(const struct sse_event *event, void *arg)
     if (!replaced && !str_eq(event->name, "log"))
         return 0; /* of a newer server */
     if (json_parse(event->data, event->data_len, SSE_EVENT_MAX, &data, NULL) < 0)
-        return bad_event(f, "an event is no JSON");
+        return bad_event(f, "an event is not valid JSON");
     int r = 0;
     if (replaced)
         follow_on_replaced(f, data);

@@ -202,7 +202,7 @@
     X(MSG_SAVE_EVERY, "save_freq %s would lose least: a save takes %s, a failure came every %s",        \
       "save_freq 取 %s 损失最少：保存耗时 %s，平均 %s 发生一次故障")                                    \
     X(MSG_SAVE_GUESS,                                                                                   \
-      "save_freq %s may lose least: a save takes %s; one failure in %s is no rate yet",                 \
+      "save_freq %s may lose least: a save takes %s; one failure in %s is not enough to tell a rate",   \
       "save_freq 取 %s 或许损失最少：保存耗时 %s；%s 内仅一次故障，尚不足以估计频率")                   \
     X(MSG_NO_METRICS,                                                                                   \
       "it has told no metrics: they are verl's own, or lines of JSON that it prints, such as "          \

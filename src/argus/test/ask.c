@@ -97,7 +97,7 @@ static void test_limits(void **state)
         struct given given = {.share = bad[i]};
         json_t *body = json_object();
         assert_int_equal(ask_fill(OPTIONS, array_len(OPTIONS), &given, body, &err), ERR_USAGE);
-        assert_non_null(strstr(err.text, "is no limit"));
+        assert_non_null(strstr(err.text, "is not a valid limit"));
         json_decref(body);
     }
 }

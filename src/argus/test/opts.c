@@ -84,7 +84,7 @@ static void test_every_mistake(void **state)
         {"-n", "option '--limit' needs a value: --limit N"},
         {"-n -1", "wrong value of '--limit': '-1' is outside"},
         {"--since soon", "wrong value of '--since': 'soon' is not a duration"},
-        {"-ojsn", "'jsn' is no value for '--output': it takes table, json"},
+        {"-ojsn", "'jsn' is not a valid value for '--output': it takes table, json"},
     };
     for (size_t i = 0; i < array_len(cases); i++) {
         struct got g = {0};

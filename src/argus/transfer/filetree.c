@@ -100,7 +100,7 @@ static int get_entry(struct tree *t, const json_t *e, const char *path, const ch
         return get_dir(t, there, here, depth + 1);
     if (str_eq(kind, "file"))
         return get_file(t, e, there, here);
-    leave_out(t, there, str_eq(kind, "link") ? "it is a link" : "it is no file");
+    leave_out(t, there, str_eq(kind, "link") ? "it is a link" : "it is not a file");
     return 0;
 }
 
@@ -174,7 +174,7 @@ static int list_entry(struct tree *t, const char *dir, const char *rel, int dept
     if (S_ISDIR(st.st_mode))
         return filetree_list(t, dir, rel, depth + 1, ret);
     if (!S_ISREG(st.st_mode)) {
-        leave_out(t, path, S_ISLNK(st.st_mode) ? "it is a link" : "it is no file");
+        leave_out(t, path, S_ISLNK(st.st_mode) ? "it is a link" : "it is not a file");
         return 0;
     }
     if (ret->n >= FILES_MAX)

@@ -198,7 +198,8 @@ bool courier_send(struct courier *c,
                     missing, str_or(c->p.secrets_of, "anybody"));
         courier_failed(c, why, mono);
     } else if (!url || !url_is_of_kind(r, url)) {
-        text_printf(why, "the secret '%.60s' is no URL of its kind", str_or(r->url_secret, ""));
+        text_printf(why, "the secret '%.60s' is not a valid URL for its kind",
+                    str_or(r->url_secret, ""));
         courier_failed(c, why, mono);
     } else {
         courier_post(c, &order, password, mono);

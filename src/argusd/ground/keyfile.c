@@ -18,7 +18,7 @@ static int keyfile_check(const char *path, struct err *err)
     if (lstat(path, &st) < 0)
         return err_set(err, -errno, "'%s' cannot be read: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())
-        return err_set(err, ERR_USAGE, "'%s' is no plain file of the user that argusd runs as",
+        return err_set(err, ERR_USAGE, "'%s' is not a plain file of the user that argusd runs as",
                        path);
     if (st.st_mode & 077)
         return err_set(err, ERR_USAGE,

@@ -211,7 +211,7 @@ static void mcp_call(struct mcp_ask *q)
     struct buf target = BUF_INIT(MCP_TARGET_MAX), body = BUF_INIT(MCP_BODY_MAX);
     struct err err = {0};
     if (!t || (arguments && !json_is_object(arguments))) {
-        mcp_fail(q, 400, MCP_INVALID_PARAMS, t ? "arguments is no object" : "no such tool");
+        mcp_fail(q, 400, MCP_INVALID_PARAMS, t ? "arguments is not an object" : "no such tool");
     } else if (mcp_tool_ask(t, arguments, &target, &body, &err) < 0) {
         mcp_say_refused(q, &err);
     } else {

@@ -365,7 +365,7 @@ static void on_answer(const struct wire_reply *reply, void *arg)
         if (r == 0)
             talk_take_answer(t, v);
         else
-            talk_over(t, "its answer is no JSON");
+            talk_over(t, "its answer is not valid JSON");
         json_decref(v);
         return;
     }

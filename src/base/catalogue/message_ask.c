@@ -63,7 +63,7 @@ static const struct message_row rows[] = {
         "页面以压缩形式保存：请发送 'Accept-Encoding: gzip'"),
     SAY("pattern_size", "a pattern has 1 to {most} bytes", "模式为 1 到 {most} 字节"),
     SAY("bad_pattern",
-        "'{pattern}' is no regular expression: {why}, at its byte {at}",
+        "'{pattern}' is not a valid regular expression: {why}, at its byte {at}",
         "'{pattern}' 不是正则表达式：{why}，在第 {at} 字节"),
     SAY("method_not_here",
         "'{method}' is not allowed here: there are {allow}",
@@ -175,7 +175,7 @@ static const struct message_row rows[] = {
         "the address has a segment '.' or '..', which could lead out of its place",
         "地址中有 '.' 或 '..' 段，可能指向别处"),
     SAY("bad_websocket",
-        "that is no WebSocket request: GET, version 13, a key and no body are needed",
+        "that is not a WebSocket request: GET, version 13, a key and no body are needed",
         "这不是 WebSocket 请求：需要 GET、版本 13、密钥且没有请求体"),
     SAY("websocket_foreign",
         "a page of another site may not open this WebSocket",
@@ -185,7 +185,7 @@ static const struct message_row rows[] = {
         "请求头太长，无法转发"),
     SAY("streams_full", "too many streams are open", "打开的流太多"),
     SAY("bad_number_query",
-        "query parameter '{name}': '{value}' is no whole number from {min} to {max}",
+        "query parameter '{name}': '{value}' is not a whole number from {min} to {max}",
         "查询参数 '{name}'：'{value}' 不是 {min} 到 {max} 的整数"),
 };
 const struct message_family message_ask = MESSAGE_FAMILY(rows);

@@ -136,7 +136,7 @@ static const struct message_row rows[] = {
         "job '{job}' succeeded, and what it brought is not in the registry any more",
         "作业 '{job}' 成功了，但它带来的东西已不在登记处"),
     SAY_FIX("cron_field",
-            "'{part}' is no {field} of the schedule '{text}'",
+            "'{part}' is not a valid {field} in the schedule '{text}'",
             "'{part}' 不能作为计划 '{text}' 的 {field}",
             "five fields: minute 0-59, hour 0-23, day of month 1-31, month 1-12 or jan-dec, "
             "day of week 0-7 or sun-sat",

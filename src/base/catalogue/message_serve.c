@@ -82,7 +82,7 @@ static const struct message_row rows[] = {
         "一个副本用一块 GPU 的一部分，或若干块完整的 GPU"),
     SAY("serve_check_path", "'check_path' must begin with '/'", "'check_path' 必须以 '/' 开头"),
     SAY("serve_no_answer",
-        "ray answered with something that is no state of Ray Serve",
+        "ray answered with something that is not a state of Ray Serve",
         "ray 的回答不是 Ray Serve 的状态"),
     SAY_FIX("serve_model_state",
             "model '{model}' is not ready",

@@ -5,7 +5,7 @@
 
 static const struct message_row rows[] = {
     SAY("simulation_option",
-        "'{text}' is no value for '{option}': it takes {takes}",
+        "'{text}' is not a valid value for '{option}': it takes {takes}",
         "'{text}' 不能作为 '{option}' 的值：应为{takes}"),
     SAY("simulation_takes_nodes",
         "nodes x GPUs, as 64x8 (at most 20000x64)",

@@ -53,7 +53,8 @@ static int sign_webhook(const struct alert_order *o, struct alert_letter *l, str
         return err_set(err, ERR_USAGE, "the secret '%s' does not begin with whsec_", o->to->secret);
     unsigned char *key = hash_from_base64(o->secret + strlen(prefix), &n);
     if (!key)
-        return err_set(err, ERR_USAGE, "the secret '%s' is no base64 behind whsec_", o->to->secret);
+        return err_set(err, ERR_USAGE, "the secret '%s' is not valid base64 behind whsec_",
+                       o->to->secret);
     _cleanup_(freep) char *text = xasprintf("%s.%lld.%s", o->id, ts, buf_str(&l->body));
     _cleanup_(freep) char *sign = sign_base64(key, n, text);
     seal_forget(key, n);

@@ -68,7 +68,7 @@ static void test_bad_patterns(void **state)
     char long_one[LOGGREP_PATTERN_MAX + 2];
     (void)state;
     assert_int_equal(loggrep_new("a(b", &g, &err), ERR_BAD_REQUEST);
-    assert_non_null(strstr(err.text, "'a(b' is no regular expression: "));
+    assert_non_null(strstr(err.text, "'a(b' is not a valid regular expression: "));
     assert_int_equal(loggrep_new("", &g, &err), ERR_BAD_REQUEST);
     memset(long_one, 'a', sizeof(long_one));
     long_one[sizeof(long_one) - 1] = 0;

@@ -87,12 +87,12 @@ static void judges_files(void **state)
     one_file((struct preflight_file){.path = TEXT("/s/a.json"), DATA("PAR1", "PAR1")}, 1, "JSON");
     one_file((struct preflight_file){.is_file = true}, 1, "is empty");
     one_file((struct preflight_file){.is_dir = true}, 1, "a directory, not a file");
-    one_file((struct preflight_file){0}, 1, "no plain file");
+    one_file((struct preflight_file){0}, 1, "not a plain file");
     one_file((struct preflight_file){.error = ENOENT}, 1, "there is no data file");
     one_file((struct preflight_file){.error = EACCES}, 1, "chmod a+r");
     one_file((struct preflight_file){.error = ELOOP}, 1, "leads to itself");
     one_file((struct preflight_file){.error = ESTALE}, 1, "shared root");
-    one_file((struct preflight_file){.kind = PREFLIGHT_DIR, .is_file = true}, 1, "no directory");
+    one_file((struct preflight_file){.kind = PREFLIGHT_DIR, .is_file = true}, 1, "not a directory");
     one_file((struct preflight_file){.kind = PREFLIGHT_DIR, .is_dir = true}, 0, NULL);
     one_file((struct preflight_file){.kind = PREFLIGHT_CHECKPOINT, .is_dir = true}, 0, NULL);
     one_file((struct preflight_file){.kind = PREFLIGHT_CHECKPOINT, .error = ENOENT}, 1,
@@ -105,7 +105,7 @@ static void judges_files(void **state)
                                      DATA("\x7f"
                                           "ELF\0",
                                           "x")},
-             1, "is no text");
+             1, "is not text");
     one_file((struct preflight_file){.kind = PREFLIGHT_REWARD, .is_file = true, .size = 1 << 30}, 1,
              "too much");
     one_file(
@@ -228,7 +228,7 @@ static void judges_sizes(void **state)
     sizes(PPO, "data.train_batch_size=8", 0, NULL);
     sizes(PPO, "data.train_batch_size=6", 1, "does not divide among 4 GPUs");
     sizes(GRPO, "data.train_batch_size=6", 0, NULL); /* 8 samples each */
-    sizes(PPO, "data.train_batch_size=0", 1, "is no size");
+    sizes(PPO, "data.train_batch_size=0", 1, "is not a valid size");
     sizes(PPO, "data.train_batch_size=8,\"" MINI "16\"", 1, "is more than");
     sizes(PPO, "\"" MINI "16\",\"" MICRO "3\"", 1, "does not divide the 4 rows");
     sizes(PPO, "\"" MINI "16\",\"" MICRO "8\"", 1, "is more than the 4 rows");

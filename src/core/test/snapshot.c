@@ -72,8 +72,8 @@ static void test_bad_paths(void **state)
         {"a\nb", "control character"},
         {"a\x7f", "control character"},
         {"a\\b", "backslash"},
-        {"a\xff", "is no UTF-8"},
-        {"a\xc0\xaf", "is no UTF-8"}, /* an overlong slash */
+        {"a\xff", "is not valid UTF-8"},
+        {"a\xc0\xaf", "is not valid UTF-8"}, /* an overlong slash */
         {"user\xe2\x80\xae"
          "fdp.exe",
          "direction-changing"},         /* right-to-left override */

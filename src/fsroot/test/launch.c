@@ -98,7 +98,7 @@ static void test_wrong_texts(void **state)
         const char *text, *word;
     } bad[] = {
         {"", "broken"},
-        {"3", "no object"},
+        {"3", "not an object"},
         {"{}", "'version'"},
         {"{\"version\":1}", "'attempt'"},
         {"{\"version\":1,\"attempt\":0}", "'attempt'"},

@@ -107,7 +107,7 @@ static void test_install(void **state)
     put(root, "src/sitecustomize.py", "pass\n");
     assert_int_equal(fsroot_prepare(root, NULL), 0);
     assert_int_equal(fsroot_install(root, text, hook, &err), -ENOEXEC);
-    assert_non_null(strstr(err.text, "no 64-bit ELF program"));
+    assert_non_null(strstr(err.text, "not a 64-bit ELF program"));
     assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, &err), 2);
     assert_int_equal(fsroot_install(root, "/proc/self/exe", hook, &err), 0);
     struct utsname here;

@@ -84,7 +84,7 @@ static void test_names(void **state)
     assert_int_equal(snapshot_link(root, NULL, "verl@1", one.hash, NULL), 0); /* again */
     put(root, "common/code/verl/mine/x", "");
     assert_int_equal(snapshot_link(root, NULL, "verl@mine", one.hash, &err), -EEXIST);
-    assert_non_null(strstr(err.text, "is no snapshot"));
+    assert_non_null(strstr(err.text, "is not a snapshot"));
     assert_int_equal(snapshot_unlink(root, NULL, "verl@mine", NULL), 0); /* not ours: stays */
     assert_text(root, "common/code/verl/mine/x", "");
     assert_int_equal(snapshot_unlink(root, NULL, "verl@1", NULL), 0);
@@ -155,7 +155,7 @@ static void test_verify(void **state)
     assert_int_equal(unlink(one), 0);
     refuse(root, made.hash, "'a/one.py' is gone");
     assert_int_equal(mkfifo(one, 0644), 0);
-    refuse(root, made.hash, "is no plain file any more");
+    refuse(root, made.hash, "is not a plain file any more");
     add(root, "one", &again);
     unlock(root, made.hash);
     _cleanup_(freep) char *link = in_tree(root, made.hash, "l");

@@ -370,7 +370,7 @@ static void test_names(void **state)
     int fd = memfd_create("raw", MFD_CLOEXEC);
     put_header(fd, raw, '0', "", 0);
     put_end(fd);
-    refuse_fd(root, fd, "no UTF-8");
+    refuse_fd(root, fd, "not valid UTF-8");
     fd = memfd_create("raw", MFD_CLOEXEC);
     put_header(fd, "cafe\xcc\x81", '0', "", 0);
     put_end(fd);
@@ -543,7 +543,7 @@ static void test_damaged(void **state)
         off_t size = lseek(fd, 0, SEEK_END);
         /* In the middle of b, of its header or of the index. */
         assert_int_equal(ftruncate(fd, form == TAR ? 512 + 512 + 512 + 4 : size / 2), 0);
-        refuse_fd(root, fd, form == ZIP ? "no archive" : "cut off");
+        refuse_fd(root, fd, form == ZIP ? "not an archive" : "cut off");
     }
     int fd = make(TAR, rows, 2);
     assert_int_equal(ftruncate(fd, 1024), 0); /* exactly between two files */
@@ -557,8 +557,8 @@ static void test_damaged(void **state)
     refuse_fd(root, fd, "damaged");
     fd = memfd_create("page", MFD_CLOEXEC);
     assert_int_equal(write(fd, "<html>404</html>", 16), 16);
-    refuse_fd(root, fd, "this is no archive");
-    refuse_fd(root, memfd_create("nothing", MFD_CLOEXEC), "this is no archive");
+    refuse_fd(root, fd, "this is not an archive");
+    refuse_fd(root, memfd_create("nothing", MFD_CLOEXEC), "this is not an archive");
     refuse_fd(root, make(TAR, rows, 0), "no file in it");
     static const struct item only_git[] = {{.path = ".git/HEAD", .text = "x"}};
     refuse_fd(root, make(TAR, only_git, 1), "no file in it");

@@ -87,7 +87,7 @@ static void test_refusals(void **state)
     check_refused(&what, "UTF-8");
     what = good;
     what.runtime_env = "[]";
-    check_refused(&what, "no JSON object");
+    check_refused(&what, "not a JSON object");
     what.runtime_env = "{";
     check_refused(&what, "broken JSON");
     what.runtime_env = "{\"env_vars\":[]}";

@@ -139,7 +139,7 @@ static int scout_add_secrets(const char *path, struct strv *values, bool *ret_ar
     value = json_object_get(o, "");
     json_array_foreach (value, i, item) {
         if (!json_is_string(item))
-            return err_set(err, -EACCES, "the command line has secrets that are no text");
+            return err_set(err, -EACCES, "the command line has secrets that are not text");
         strv_add(values, json_string_value(item));
     }
     *ret_argv = json_is_array(value);

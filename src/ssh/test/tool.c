@@ -43,7 +43,7 @@ static int64_t number_of(const struct tool *w, const char *key, int64_t dflt)
     int64_t v = dflt;
     const char *s = text_of(w, key);
     if (s && str_to_int(s, INT64_MIN, INT64_MAX, &v, NULL) < 0) {
-        (void)fprintf(stderr, "ssh_tool: %s=%s is no number\n", key, s);
+        (void)fprintf(stderr, "ssh_tool: %s=%s is not a number\n", key, s);
         exit(2);
     }
     return v;

@@ -128,7 +128,7 @@ static const struct command QUOTA_COMMANDS[] = {
         .args = "",
         .summary = "list quotas and what is used of them",
         .text = "Projects and users that you may see. GUAR is what is guaranteed; the other "
-                "columns are what is used and what may be; '-' is no limit.",
+                "columns are what is used and what may be; '-' means no limit.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/quotas", .table = {.key = "quotas", COLUMNS(QUOTAS)}},
     },

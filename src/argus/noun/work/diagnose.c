@@ -175,7 +175,7 @@ static const struct command DIAGNOSE_COMMANDS[] = {
                 "from what it knows besides. With --log: reads the log of any run once, "
                 "here. Says the class of what failed, the line that shows it first with its "
                 "place, what merely followed, and what a person can do. Wrappers, clean-up "
-                "and warnings are no causes; unknown is an answer when nothing says why, and "
+                "and warnings are not causes; unknown is an answer when nothing says why, and "
                 "none when nothing failed.\n"
                 "The rules are data, built into this program from rules/*.yaml. With --rules "
                 "the files of a directory take their place; each of their rules is tried on "

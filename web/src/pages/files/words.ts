@@ -36,7 +36,7 @@ export const w = words({
     removed: ["Removed", "已删除"],
     download: ["Download", "下载"],
     more: ["More", "更多"],
-    binary: ["It is no text: download it to look into it.", "不是文本文件，请下载后查看。"],
+    binary: ["The file is not text: download it to look into it.", "不是文本文件，请下载后查看。"],
     empty_file: ["The file is empty", "文件为空"],
     no_parquet: ["Its footer cannot be read as parquet", "无法按 parquet 读取"],
     no_rows: ["Its rows cannot be read here: too large, or packed otherwise", "无法在此读取其行：过大或压缩方式不支持"],

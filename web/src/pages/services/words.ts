@@ -61,7 +61,7 @@ export const w = words({
     answer_tokens: ["{0} tokens", "{0} 个令牌"],
     answer_status: ["Status {0}", "状态码 {0}"],
     ended: ["ended by you", "已中止"],
-    bad_json: ["The body is no JSON", "请求体不是 JSON"],
+    bad_json: ["The body is not valid JSON", "请求体不是 JSON"],
     not_now: ["No replica is ready: nothing can be asked now", "没有就绪的副本，暂时无法请求"],
     traffic: ["The last five minutes", "最近五分钟"],
     chart_says: ["{0}: now {1}, at most {2}", "{0}：当前 {1}，最高 {2}"],
