@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         if len(found) == 1:
             return found[0]
         if found:
-            self.problem(409, "conflict", f"'{name}' fits several jobs", candidates=found)
+            self.problem(409, "conflict", f"'{name}' names {len(found)} jobs: {', '.join(found)}")
         else:
             self.problem(404, "not_found", f"there is no job '{name}'")
         return None

@@ -462,15 +462,6 @@ static int status_code(int status)
     }
 }
 
-static void add_candidates(const json_t *problem, struct buf *out)
-{
-    size_t i;
-    json_t *v;
-    json_array_foreach (json_get_array(problem, "candidates"), i, v)
-        if (json_is_string(v))
-            (void)buf_addf(out, "%s%s", i ? ", " : ": ", json_string_value(v));
-}
-
 int response_error(const struct response *r, struct err *err)
 {
     if (r->status < 400)
@@ -491,14 +482,11 @@ int response_error(const struct response *r, struct err *err)
         code = status_code(r->status);
     if (code == ERR_UNAUTHORISED && !hint)
         hint = "'argus login URL' stores a token";
-    struct buf more = BUF_INIT(400);
-    add_candidates(problem, &more); /* too many: the first ones */
-    (void)(detail ? err_set(err, code, "%s%s%s%s%s%s%s%s", *field ? "'" : "", field,
-                            *field ? "': " : "", detail, buf_str(&more), hint ? " (" : "",
-                            hint ? hint : "", hint ? ")" : "")
-                  : message_refuse(err, code, "cli_no_why",
-                                   MESSAGE_ARGS(MESSAGE_NUM("status", r->status))));
-    buf_release(&more);
+    (void)(detail
+               ? err_set(err, code, "%s%s%s%s%s%s%s", *field ? "'" : "", field, *field ? "': " : "",
+                         detail, hint ? " (" : "", hint ? hint : "", hint ? ")" : "")
+               : message_refuse(err, code, "cli_no_why",
+                                MESSAGE_ARGS(MESSAGE_NUM("status", r->status))));
     return code;
 }
 

@@ -103,15 +103,15 @@ static int pack_tar_put_header(struct pack_tar *t,
 }
 
 /* "<length> <key>=<value>\n", the length with itself. */
-static void add_record(struct buf *out, const char *key, const char *value)
+static void add_record(struct buf *out, const char *keyword, const char *value)
 {
-    size_t rest = strlen(key) + strlen(value) + 3, n = rest + 1;
+    size_t rest = strlen(keyword) + strlen(value) + 3, n = rest + 1;
     char digits[24];
     for (size_t before = 0; before != n;) {
         before = n;
         n = rest + (size_t)snprintf(digits, sizeof(digits), "%zu", n);
     }
-    (void)buf_addf(out, "%zu %s=%s\n", n, key, value); /* a few paths: it fits */
+    (void)buf_addf(out, "%zu %s=%s\n", n, keyword, value); /* a few paths: it fits */
 }
 
 static int put_pax(struct pack_tar *t, const struct manifest_entry *e, struct err *err)
