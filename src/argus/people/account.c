@@ -8,6 +8,7 @@
 #include "argus/show/member.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/job/quota.h"
 
 enum { MEMBERS_MAX = 256 << 10 };
 
@@ -62,13 +63,7 @@ void account_print(struct cli *cli, const json_t *account, const struct seen *se
         text_printf(text, "%d", (int)json_get_int(account, "priority_ceiling", 100));
         account_line(cli, "priority ceiling", text);
     }
-    account_limit(cli, account, "GPUs guaranteed", "gpus_guaranteed", NULL);
-    account_limit(cli, account, "GPUs", "gpus_ceiling", "gpus");
-    account_limit(cli, account, "CPUs", "cpus", "cpus");
-    account_limit(cli, account, "memory (GiB)", "memory", "memory");
-    account_limit(cli, account, "checkpoints (GiB)", "checkpoints", NULL);
-    account_limit(cli, account, "storage (GiB)", "storage", "storage");
-    account_limit(cli, account, "jobs running", "running", "running");
-    account_limit(cli, account, "jobs waiting", "queued", "queued");
-    account_limit(cli, account, "GPU-hours a month", "gpu_hours_per_month", "gpu_hours_this_month");
+#define LIMIT_LINE(key, ftype, option, arg, title, used, words)                                    \
+    account_limit(cli, account, title, #key, used);
+    QUOTA_LIMITS(LIMIT_LINE)
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* people_form.c - the tables of users, projects, quotas and requests for tokens; see
- * people_form.h. A new limit of a quota is one row here, and what enforces it. */
+ * people_form.h. A new limit of a quota is one row of
+ * core/job/quota.h, a member of struct people_quota, and what enforces it. */
 #include "argusd/people/people_form.h"
 
 #include <string.h>
 
 #include "base/message.h"
 #include "base/str.h"
+#include "core/job/quota.h"
 
-enum { NOTE_MAX = 1000, GPUS_MAX = 1000000, JOBS_MAX = 1000000, EXPIRY_MAX_DAYS = 3650 };
+enum { NOTE_MAX = 1000, EXPIRY_MAX_DAYS = 3650 };
 enum { WHOLE = FIELD_STORED | FIELD_SHOWN | FIELD_ASKED };
 #define DAYS 86400.0
 
@@ -103,28 +105,15 @@ const struct field_table project_form_table = {.name = "ProjectForm",
                                                .n = array_len(project_form_rows),
                                                .size = sizeof(struct project_form)};
 
-#define LIMIT(key, ftype, most, words)                                                             \
-    {                                                                                              \
-        .name = #key, .type = (ftype), .offset = offsetof(struct people_quota, key), .min = 0,     \
-        .max = (most), .flags = WHOLE | FIELD_NO_LIMIT, .doc = (words)                             \
-    }
-static const struct field quota_rows[] = {
-    LIMIT(gpus_guaranteed,
-          FIELD_REAL,
-          GPUS_MAX,
-          "GPUs that others give back when it asks for them"),
-    LIMIT(gpus_ceiling, FIELD_REAL, GPUS_MAX, "GPUs at most, borrowed ones too"),
-    LIMIT(cpus, FIELD_REAL, GPUS_MAX, "CPUs at most"),
-    LIMIT(memory,
-          FIELD_REAL,
-          GPUS_MAX,
-          "GiB of memory at most, of what jobs state (memory_per_node)"),
-    LIMIT(checkpoints, FIELD_REAL, GPUS_MAX, "GiB of checkpoints at most"),
-    LIMIT(storage, FIELD_REAL, GPUS_MAX, "GiB at most of snapshots, data sets and models"),
-    LIMIT(running, FIELD_INT, JOBS_MAX, "jobs at most that hold GPUs or CPUs"),
-    LIMIT(queued, FIELD_INT, JOBS_MAX, "jobs at most that wait"),
-    LIMIT(gpu_hours_per_month, FIELD_REAL, GPUS_MAX, "GPU-hours at most in a calendar month (UTC)"),
-};
+#define LIMIT(key, ftype, option, arg, title, used, words)                                         \
+    {.name = #key,                                                                                 \
+     .type = FIELD_##ftype,                                                                        \
+     .offset = offsetof(struct people_quota, key),                                                 \
+     .min = 0,                                                                                     \
+     .max = QUOTA_##ftype##_MOST,                                                                  \
+     .flags = WHOLE | FIELD_NO_LIMIT,                                                              \
+     .doc = (words)},
+static const struct field quota_rows[] = {QUOTA_LIMITS(LIMIT)};
 const struct field_table people_quota_table = {.name = "Limits",
                                                .rows = quota_rows,
                                                .n = array_len(quota_rows),

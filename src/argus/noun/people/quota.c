@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quota.c - what projects and users may hold, and hold. A limit that is set keeps the others: the
  * whole quota is read, changed and written. */
+#include "core/job/quota.h"
 #include "argus/noun/noun.h"
 #include "argus/people/account.h"
 #include "argus/show/member.h"
@@ -15,46 +16,9 @@
         .name = "user", .type = OPT_TEXT, .arg = "NAME", .doc = "of this user", .to = "path:users" \
     }
 
-static const struct opt SET_OPTS[] = {
-    OF_OPTS,
-    {.name = "gpus",
-     .type = OPT_LIMIT,
-     .arg = "N",
-     .doc = "GPUs at most, borrowed ones too",
-     .to = "body:gpus_ceiling"},
-    {.name = "guaranteed",
-     .type = OPT_LIMIT,
-     .arg = "N",
-     .doc = "GPUs that others give back when these jobs ask for them",
-     .to = "body:gpus_guaranteed"},
-    {.name = "cpus", .type = OPT_LIMIT, .arg = "N", .doc = "CPUs at most", .to = "body:cpus"},
-    {.name = "memory",
-     .type = OPT_LIMIT,
-     .arg = "GIB",
-     .doc = "GiB of memory at most, as jobs state it",
-     .to = "body:memory"},
-    {.name = "running",
-     .type = OPT_LIMIT,
-     .arg = "N",
-     .doc = "jobs that run at the same time",
-     .to = "body:running"},
-    {.name = "queued", .type = OPT_LIMIT, .arg = "N", .doc = "jobs that wait", .to = "body:queued"},
-    {.name = "gpu-hours",
-     .type = OPT_LIMIT,
-     .arg = "N",
-     .doc = "GPU-hours in a calendar month (UTC)",
-     .to = "body:gpu_hours_per_month"},
-    {.name = "checkpoints",
-     .type = OPT_LIMIT,
-     .arg = "GIB",
-     .doc = "GiB of checkpoints at most",
-     .to = "body:checkpoints"},
-    {.name = "storage",
-     .type = OPT_LIMIT,
-     .arg = "GIB",
-     .doc = "GiB of snapshots, data sets and models at most",
-     .to = "body:storage"},
-};
+#define LIMIT_OPT(key, ftype, option, word, title, used, words)                                    \
+    {.name = (option), .type = OPT_LIMIT, .arg = (word), .doc = (words), .to = "body:" #key},
+static const struct opt SET_OPTS[] = {OF_OPTS, QUOTA_LIMITS(LIMIT_OPT)};
 
 static const struct opt LS_OPTS[] = {
     OPT_OUTPUT(struct listing_opts),
