@@ -89,6 +89,24 @@ def test_what_happens_to_a_job(argusd):
     assert view["reason"]["text"].startswith("由 '") and view["attempts"][0]["end"].startswith("被停止（")
 
 
+def test_an_alert_and_its_incident(argusd):
+    """One sentence each, in the language of who asks: rule and facts are what programs read."""
+    job = argusd.wait_over(argusd.submit("exit 3"))["id"]
+
+    def alerts(ask):
+        return [a for a in ask("/v1/alerts?state=all")["alerts"] if a["rule"] == "job_failed" and a["name"] == job]
+
+    until(lambda: alerts(argusd.get), "its end is an alert")
+    (english,), (told,) = alerts(argusd.get), alerts(lambda path: chinese(argusd, path))
+    assert english["text"].startswith(f"job '{job}' of ")
+    assert told["text"].startswith(f"{english['user']} 的作业 '{job}' 失败")
+    assert not [k for k in english if k.endswith("_zh")] and english["facts"] == told["facts"]
+    incident = f"/v1/incidents/{english['incident']}"
+    assert english["text"] in argusd.get(incident)["title"] and told["text"] in chinese(argusd, incident)["title"]
+    assert [a["text"] for a in chinese(argusd, incident)["alerts"] if a["id"] == told["id"]] == [told["text"]]
+    assert told["text"] in argus(argusd, "alert", "show", told["id"]).stdout
+
+
 def test_a_checkpoint_that_is_kept(argusd):
     t = standin.Training(argusd)
     t.order("save", 10)

@@ -33,10 +33,12 @@ static const struct field alert_page_rows[] = {
     ALERT_PAGE("open", FIELD_BOOL, open, 0u),
     ALERT_PAGE("incident", FIELD_STR, incident, FIELD_BORROWED | FIELD_ALWAYS),
     ALERT_PAGE("silenced_by", FIELD_STR, silenced_by, FIELD_BORROWED, .doc = "a silence's id"),
-    ALERT_PAGE("text", FIELD_STR, text, FIELD_ALWAYS),
-    ALERT_PAGE("text_zh", FIELD_STR, text_zh, FIELD_ALWAYS),
+    ALERT_PAGE("text",
+               FIELD_STR,
+               text,
+               FIELD_ALWAYS,
+               .doc = "the sentence of the rule with its facts, in the reader's language"),
     ALERT_PAGE("fix", FIELD_STR, fix, FIELD_ALWAYS, .doc = "what to do, empty where none is known"),
-    ALERT_PAGE("fix_zh", FIELD_STR, fix_zh, FIELD_ALWAYS),
     ALERT_PAGE("facts",
                FIELD_JSON,
                facts,
@@ -64,6 +66,7 @@ static char *alert_said(const struct alert *a, enum message_language in, bool is
 }
 
 void alert_page_fill(const struct api *api,
+                     enum message_language reader,
                      const struct incident *i,
                      const struct alert *a,
                      struct alert_page *page)
@@ -80,10 +83,8 @@ void alert_page_fill(const struct api *api,
                                 .open = a->open,
                                 .incident = alert_borrow(i->id),
                                 .silenced_by = s ? alert_borrow(s->id) : NULL,
-                                .text = alert_said(a, MESSAGE_ENGLISH, false),
-                                .text_zh = alert_said(a, MESSAGE_CHINESE, false),
-                                .fix = alert_said(a, MESSAGE_ENGLISH, true),
-                                .fix_zh = alert_said(a, MESSAGE_CHINESE, true),
+                                .text = alert_said(a, reader, false),
+                                .fix = alert_said(a, reader, true),
                                 .facts = a->args,
                                 .count = a->count,
                                 .since = a->since,
@@ -98,7 +99,7 @@ static void alert_fill_page(struct resource_ask *q, const void *x, void *out)
     const struct alert *a = x;
     struct incident *i = NULL;
     if (alert_table_find(alerts_table(q->a->alerts), a->id, &i))
-        alert_page_fill(q->a, i, a, out);
+        alert_page_fill(q->a, http_req_principal(q->req)->language, i, a, out);
 }
 
 /* The newest incident first, in each its alerts. *pos counts all. */

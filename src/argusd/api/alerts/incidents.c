@@ -16,7 +16,7 @@
 
 struct incident_page {
     char *id, *cause, *merged_into; /* borrowed */
-    char *title, *title_zh;
+    char *title;
     int severity;
     bool open;
     usec_t opened_at, closed_at;
@@ -36,8 +36,11 @@ static const struct field incident_page_rows[] = {
                   .doc = "kind and name of what it began with: node/w1"),
     INCIDENT_PAGE("severity", FIELD_ENUM, severity, FIELD_LISTED, .names = alert_severity_names),
     INCIDENT_PAGE("open", FIELD_BOOL, open, FIELD_LISTED),
-    INCIDENT_PAGE("title", FIELD_STR, title, FIELD_LISTED | FIELD_ALWAYS),
-    INCIDENT_PAGE("title_zh", FIELD_STR, title_zh, FIELD_LISTED | FIELD_ALWAYS),
+    INCIDENT_PAGE("title",
+                  FIELD_STR,
+                  title,
+                  FIELD_LISTED | FIELD_ALWAYS,
+                  .doc = "severity and text of its worst alert, in the reader's language"),
     INCIDENT_PAGE("opened_at", FIELD_TIME, opened_at, FIELD_LISTED),
     INCIDENT_PAGE("closed_at", FIELD_TIME, closed_at, FIELD_LISTED),
     INCIDENT_PAGE("jobs", FIELD_INT, jobs, FIELD_LISTED, .doc = "that it hit"),
@@ -93,11 +96,11 @@ static void incident_fill(struct resource_ask *q, const void *x, void *out)
 {
     const struct incident *i = x;
     struct incident_page *page = out;
+    enum message_language reader = http_req_principal(q->req)->language;
     *page = (struct incident_page){.id = alert_borrow(i->id),
                                    .cause = i->cause,
                                    .merged_into = i->merged_into,
-                                   .title = page_title(q, i, MESSAGE_ENGLISH),
-                                   .title_zh = page_title(q, i, MESSAGE_CHINESE),
+                                   .title = page_title(q, i, reader),
                                    .severity = i->severity,
                                    .open = i->open,
                                    .opened_at = i->opened_at,
@@ -109,7 +112,7 @@ static void incident_fill(struct resource_ask *q, const void *x, void *out)
     page->alerts.v = v;
     for (size_t k = 0; k < i->alerts.n; k++)
         if (incident_sees(incident_alert(i, k), q))
-            alert_page_fill(q->a, i, incident_alert(i, k), &v[page->alerts.n++]);
+            alert_page_fill(q->a, reader, i, incident_alert(i, k), &v[page->alerts.n++]);
     page->hidden = (int64_t)(i->alerts.n - page->alerts.n) + i->left_out;
 }
 

@@ -10,7 +10,7 @@ enum { ALERT_SHOWN_MAX = 4096 }; /* bytes of a sentence */
 struct alert_page {
     const struct alert *a; /* borrowed, as are the texts */
     char *id, *rule, *kind, *name, *user, *project, *incident, *silenced_by, *facts, *acked_by;
-    char *ack_note, *text, *text_zh, *fix, *fix_zh;
+    char *ack_note, *text, *fix;
     int severity;
     bool open;
     int64_t count;
@@ -18,8 +18,9 @@ struct alert_page {
 };
 extern const struct field_table alert_page_table;
 
-/* i: the incident of the alert. Release the page by its table. */
+/* i: the incident of the alert. The page speaks its reader's language. Release it by its table. */
 void alert_page_fill(const struct api *api,
+                     enum message_language reader,
                      const struct incident *i,
                      const struct alert *a,
                      struct alert_page *page);

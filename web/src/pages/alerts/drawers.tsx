@@ -20,7 +20,7 @@ const plain = (v: unknown) => visible(typeof v === "string" ? v : JSON.stringify
 export function AlertDrawer({ id, close }: { id: string; close: () => void }) {
     const asked = useAsk("GET /v1/alerts/{alert}", { path: { alert: id } }, EVERY);
     const a = asked.data;
-    const fix = a && (lang.value === "zh" && a.fix_zh ? a.fix_zh : a.fix);
+    const fix = a?.fix;
     const own = session.value;
     const may = own && (own.role === "admin" || (own.role === "user" && a?.user === own.user));
     return (

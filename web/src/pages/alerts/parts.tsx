@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // parts.tsx - how alerts and incidents are said and linked.
 import type { Alert } from "../../made/api";
-import { lang } from "../../base/prefs";
 import { visible } from "../../base/say";
 import { query, withQuery } from "../../base/url";
 import { Icon } from "../../kit/icons";
@@ -11,11 +10,9 @@ import { w } from "./words";
 export const SEVERITY = { critical: "bad", warning: "warn", info: "quiet" } as const;
 export type Severity = keyof typeof SEVERITY;
 
-export const textOf = (a: Pick<Alert, "text" | "text_zh">) =>
-    visible(lang.value === "zh" && a.text_zh ? a.text_zh : a.text);
+export const textOf = (a: Pick<Alert, "text">) => visible(a.text);
 /** Without the severity in front, which stands beside it. */
-export const titleOf = (i: { title: string; title_zh: string }) =>
-    visible(lang.value === "zh" && i.title_zh ? i.title_zh : i.title).replace(/^[[【][^\]】]*[\]】]\s*/, "");
+export const titleOf = (i: { title: string }) => visible(i.title).replace(/^[[【][^\]】]*[\]】]\s*/, "");
 
 export const SeverityMark = ({ of }: { of: Severity }) => (
     <span class={`st c-${SEVERITY[of]}`}>

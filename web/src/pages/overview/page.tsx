@@ -112,7 +112,7 @@ function needsOf(
                 ),
                 name: a.name,
                 to: withQuery("/alerts", { alert: a.id }),
-                says: lang.value === "zh" ? a.text_zh : a.text,
+                says: a.text,
                 at: a.since,
                 act: t("open"),
             });
