@@ -45,7 +45,7 @@ static int argus_tell_failure(const struct cli *cli, const struct command *c, co
     _cleanup_(freep) char *said = cli_err_text(cli, err);
     cli_talk(cli, "argus: %s", said);
     if (err->code == ERR_USAGE)
-        cli_say(cli, MSG_TRY_HELP, c ? c->name : "help", c ? " --help" : "", "");
+        cli_say(cli, "say_try_help", c ? c->name : "help", c ? " --help" : "", "");
     return err_exit_status(err->code);
 }
 

@@ -31,7 +31,7 @@ static const struct message_family *const families[] = {
     &message_machine,  &message_pipe,    &message_now,   &message_conf,       &message_thing,
     &message_advice,   &message_rule,    &message_class, &message_cli,        &message_disk,
     &message_ray,      &message_job,     &message_serve, &message_event,      &message_trial,
-    &message_notebook, &message_ops,
+    &message_notebook, &message_ops,     &message_title, &message_talk,
 };
 
 const struct message_row *message_row(size_t i)
@@ -296,6 +296,13 @@ const char *message_code(const char *code)
     size_t k = 0, i = 0;
     const struct message_row *row = next_row(code, &k, &i);
     return row ? row->code : NULL;
+}
+
+const char *message_words(const char *code, enum message_language in)
+{
+    size_t k = 0, i = 0;
+    const struct message_row *row = next_row(code, &k, &i);
+    return row ? row->said[in] : code;
 }
 
 #define SAYS "{\"message\":"

@@ -114,6 +114,9 @@ void message_write(char *text, size_t size, const struct message_arg *args);
 
 /* The catalogue's own text of a code, which is never freed; NULL: it has no such code. */
 const char *message_code(const char *code);
+/* The first row of the code as it stands, with its holes; never freed. The code itself where the
+ * catalogue has none. */
+const char *message_words(const char *code, enum message_language in);
 /* What an error says in one text, to be kept: "code{…}", or a sentence where it has no code. Taken.
  */
 char *message_keep(const struct err *err);

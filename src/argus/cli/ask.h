@@ -29,7 +29,7 @@ struct ask {
     struct listing table; /* the reply is a list */
     /* The name for {} where no argument is given: heap; NULL: the command has no such name. */
     int (*name_if_none)(struct cli *cli, char **ret, struct err *err);
-    enum msg_id done;    /* the line of success: MSG_DONE_MADE */
+    const char *done;    /* the line of success: "say_done_made" */
     const char *subject; /* of that line, "user {name}": a member of the reply, else the argument */
     const char *next;    /* "argus token add --user {name}": what may come next, as talk */
     /* The reply for people, in place of a table or line. */

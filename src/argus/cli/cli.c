@@ -66,7 +66,7 @@ char *cli_err_text(const struct cli *cli, const struct err *err)
     return text;
 }
 
-void cli_say(const struct cli *cli, enum msg_id id, const char *a, const char *b, const char *c)
+void cli_say(const struct cli *cli, const char *id, const char *a, const char *b, const char *c)
 {
     char line[1024];
     const char *texts[] = {a, b, c};
@@ -159,7 +159,7 @@ int cli_page(struct cli *cli,
     if (r < 0)
         return r;
     if (cli->term.is_talk)
-        cli_say(cli, MSG_WATCH_EVERY, "", "", "");
+        cli_say(cli, "say_watch_every", "", "", "");
     do {
         r = watch_once(cli, page, opts, args);
         if (r < 0 && r != ERR_UNREACHABLE && r != ERR_UNAVAILABLE && r != -EINTR)

@@ -51,7 +51,7 @@ void cli_talk(const struct cli *cli, const char *fmt, ...) printf_like(2, 3);
 /* The error in the language of the terminal: yours. */
 char *cli_err_text(const struct cli *cli, const struct err *err);
 /* A message with up to three texts. */
-void cli_say(const struct cli *cli, enum msg_id id, const char *a, const char *b, const char *c);
+void cli_say(const struct cli *cli, const char *id, const char *a, const char *b, const char *c);
 
 struct when cli_when(const struct cli *cli, bool utc);
 

@@ -30,8 +30,8 @@ void listing_print(struct cli *cli,
             table_add_item(t, item, &w);
     int dropped = table_print(t, &cli->term, output == OUTPUT_WIDE, cli->out);
     if (table_rows(t) && dropped)
-        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
-    else if (!table_rows(t) && l->none != MSG_NONE)
+        cli_say(cli, "say_columns_hidden", "", "", "");
+    else if (!table_rows(t) && l->none != NULL)
         cli_say(cli, l->none, "", "", "");
 }
 

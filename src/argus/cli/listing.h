@@ -18,7 +18,7 @@ struct listing {
     const struct column *columns;
     size_t n_columns;
     const char *having; /* items without this member are left out; NULL = none is */
-    enum msg_id none;   /* said when no row is left; MSG_NONE: nothing is */
+    const char *none;   /* said when no row is left; NULL: nothing is */
 };
 
 /* An answer as the format says. */

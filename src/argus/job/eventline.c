@@ -18,13 +18,13 @@
 #include "base/text.h"
 
 static const struct column COLUMNS[] = {
-    {.title = MSG_SEQ, .flags = COLUMN_RIGHT, .rank = 2},
-    {.title = MSG_AT},
-    {.title = MSG_JOB, .flags = COLUMN_NAME, .least = 14},
-    {.title = MSG_KIND, .flags = COLUMN_FLEX, .least = 8},
-    {.title = MSG_CHANGE, .rank = 3},
-    {.title = MSG_USER, .flags = COLUMN_WIDE},
-    {.title = MSG_TEXT, .flags = COLUMN_ROOM},
+    {.title = "say_seq", .flags = COLUMN_RIGHT, .rank = 2},
+    {.title = "say_at"},
+    {.title = "say_job", .flags = COLUMN_NAME, .least = 14},
+    {.title = "say_kind", .flags = COLUMN_FLEX, .least = 8},
+    {.title = "say_change", .rank = 3},
+    {.title = "say_user", .flags = COLUMN_WIDE},
+    {.title = "say_text", .flags = COLUMN_ROOM},
 };
 
 /* "QUEUED→STARTING", "" */
@@ -57,7 +57,7 @@ void eventline_table(struct cli *cli,
     struct column columns[array_len(COLUMNS)];
     memcpy(columns, COLUMNS, sizeof(columns));
     if (one_job) { /* its id was asked for: the room is for the text */
-        columns[2] = (struct column){.title = MSG_JOB, .flags = COLUMN_WIDE};
+        columns[2] = (struct column){.title = "say_job", .flags = COLUMN_WIDE};
         columns[6].least = 36; /* and more than its share of a narrow line */
     }
     _cleanup_(table_freep) struct table *t = table_new(columns, array_len(columns));
@@ -78,7 +78,7 @@ void eventline_table(struct cli *cli,
     }
     (void)table_print(t, &cli->term, wide, cli->out); /* its least widths fit 80 columns */
     if (!i)
-        cli_say(cli, MSG_NO_EVENTS, "", "", "");
+        cli_say(cli, "say_no_events", "", "", "");
 }
 
 struct feed {
@@ -212,7 +212,7 @@ int eventline_follow(struct cli *cli,
         if (is_away && was_ever_open) {
             _cleanup_(freep) char *said = err ? cli_err_text(cli, err) : xstrdup("");
             if (was_open || !was_told)
-                cli_say(cli, MSG_LOST, said, "", "");
+                cli_say(cli, "say_lost", said, "", "");
             was_told = true;
             r = 0;
         }

@@ -13,6 +13,7 @@
 #include "argus/show/text.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/metric/metric.h"
 
 enum { LABEL_WIDTH = 12, VALUE_MAX = 1 << 14 };
 
@@ -23,7 +24,7 @@ struct page {
 };
 
 static void jobpage_line(const struct page *p,
-                         enum msg_id label,
+                         const char *label,
                          enum style style,
                          const char *value)
 {
@@ -44,13 +45,13 @@ static void jobpage_line(const struct page *p,
 }
 
 /* Takes the value. */
-static void line_owned(const struct page *p, enum msg_id label, enum style style, char *value)
+static void line_owned(const struct page *p, const char *label, enum style style, char *value)
 {
     jobpage_line(p, label, style, value);
     free(value);
 }
 
-static void time_line(const struct page *p, enum msg_id label, const char *key)
+static void time_line(const struct page *p, const char *label, const char *key)
 {
     char text[WHEN_TEXT_MAX];
     usec_t at = when_get(p->job, key);
@@ -63,18 +64,18 @@ static void print_head(const struct page *p)
     const char *state = member_str(p->job, "state");
     int64_t position = json_get_int(p->job, "position", 0);
     line_owned(
-        p, MSG_L_JOB, STYLE_BOLD,
+        p, "say_l_job", STYLE_BOLD,
         xasprintf("%s%s%s%s", member_str(p->job, "id"), *name ? " (" : "", name, *name ? ")" : ""));
-    line_owned(p, MSG_L_STATE, jobview_style(state), jobview_state(p->job));
-    line_owned(p, MSG_L_REASON, STYLE_PLAIN, jobview_reason(p->job));
+    line_owned(p, "say_l_state", jobview_style(state), jobview_state(p->job));
+    line_owned(p, "say_l_reason", STYLE_PLAIN, jobview_reason(p->job));
     if (position > 0)
-        line_owned(p, MSG_L_POSITION, STYLE_PLAIN, xasprintf("%" PRId64, position));
+        line_owned(p, "say_l_position", STYLE_PLAIN, xasprintf("%" PRId64, position));
     const char *project = json_get_str(p->job, "project", "");
     line_owned(
-        p, MSG_L_OWNER, STYLE_PLAIN,
+        p, "say_l_owner", STYLE_PLAIN,
         xasprintf("%s%s%s", member_str(p->job, "user"), *project ? ", project " : "", project));
     char *gang = jobview_gang(p->job);
-    line_owned(p, MSG_L_GANG, STYLE_PLAIN,
+    line_owned(p, "say_l_gang", STYLE_PLAIN,
                xasprintf("%s GPU, %s", gang, member_str(p->job, "workload")));
     free(gang);
 }
@@ -91,13 +92,13 @@ static void print_proof(const struct page *p)
     char text[512];
     enum message_language lang = p->cli->term.lang;
     if (json_is_true(on_worker))
-        jobpage_line(p, MSG_L_PROOF, STYLE_GREEN,
-                     msg_fill(lang, MSG_DRIVER_OK, texts, text, sizeof(text)));
+        jobpage_line(p, "say_l_proof", STYLE_GREEN,
+                     msg_fill(lang, "say_driver_ok", texts, text, sizeof(text)));
     else if (json_is_false(on_worker))
-        jobpage_line(p, MSG_L_PROOF, STYLE_RED,
-                     msg_fill(lang, MSG_DRIVER_BAD, bad, text, sizeof(text)));
+        jobpage_line(p, "say_l_proof", STYLE_RED,
+                     msg_fill(lang, "say_driver_bad", bad, text, sizeof(text)));
     else if (when_get(p->job, "started_at") && !when_get(p->job, "ended_at"))
-        jobpage_line(p, MSG_L_PROOF, STYLE_PLAIN, msg(lang, MSG_DRIVER_UNKNOWN));
+        jobpage_line(p, "say_l_proof", STYLE_PLAIN, msg(lang, "say_driver_unknown"));
 }
 
 static char *joined(const json_t *list)
@@ -119,7 +120,7 @@ static void print_imports(const struct page *p)
     const char *snapshot = json_get_str(imports, "snapshot", "");
     const char *hash = json_get_str(imports, "hash", "");
     if (bad) {
-        jobpage_line(p, MSG_L_IMPORTS, STYLE_RED, bad);
+        jobpage_line(p, "say_l_imports", STYLE_RED, bad);
         return;
     }
     if (!file)
@@ -129,8 +130,8 @@ static void print_imports(const struct page *p)
     _cleanup_(freep) char *nodes = joined(json_get_array(imports, "nodes"));
     const char *texts[] = {json_get_str(imports, "verl", "-"), from, nodes};
     _cleanup_(freep) char *text = xmalloc(VALUE_MAX);
-    jobpage_line(p, MSG_L_IMPORTS, STYLE_GREEN,
-                 msg_fill(p->cli->term.lang, MSG_IMPORT_OK, texts, text, VALUE_MAX));
+    jobpage_line(p, "say_l_imports", STYLE_GREEN,
+                 msg_fill(p->cli->term.lang, "say_import_ok", texts, text, VALUE_MAX));
 }
 
 static void print_places(const struct page *p)
@@ -139,11 +140,12 @@ static void print_places(const struct page *p)
     const char *node = json_get_str(driver, "node", NULL);
     const char *ip = json_get_str(driver, "ip", "");
     int64_t pid = json_get_int(driver, "pid", 0);
-    line_owned(p, MSG_L_NODES, STYLE_PLAIN, jobview_nodes(p->job));
+    line_owned(p, "say_l_nodes", STYLE_PLAIN, jobview_nodes(p->job));
     if (node && *node && pid > 0)
-        line_owned(p, MSG_L_DRIVER, STYLE_PLAIN, xasprintf("%s (%s), pid %" PRId64, node, ip, pid));
+        line_owned(p, "say_l_driver", STYLE_PLAIN,
+                   xasprintf("%s (%s), pid %" PRId64, node, ip, pid));
     else if (node && *node)
-        line_owned(p, MSG_L_DRIVER, STYLE_PLAIN, xasprintf("%s (%s)", node, ip));
+        line_owned(p, "say_l_driver", STYLE_PLAIN, xasprintf("%s (%s)", node, ip));
     print_proof(p);
     print_imports(p);
 }
@@ -152,15 +154,15 @@ static void print_times(const struct page *p)
 {
     char point[WHEN_TEXT_MAX], lasted[WHEN_TEXT_MAX];
     usec_t start = when_get(p->job, "started_at"), end = when_get(p->job, "ended_at");
-    time_line(p, MSG_L_QUEUED, "queued_at");
+    time_line(p, "say_l_queued", "queued_at");
     if (start) {
         when_point(p->w, start, point);
         when_lasted(p->w, start, end, lasted);
-        line_owned(p, MSG_L_STARTED, STYLE_PLAIN,
+        line_owned(p, "say_l_started", STYLE_PLAIN,
                    xasprintf("%s, %s %s", point, end ? "ran" : "running for", lasted));
     }
-    time_line(p, MSG_L_ENDED, "ended_at");
-    time_line(p, MSG_L_DEADLINE, "deadline");
+    time_line(p, "say_l_ended", "ended_at");
+    time_line(p, "say_l_deadline", "deadline");
 }
 
 static void print_attempts(const struct page *p)
@@ -173,7 +175,7 @@ static void print_attempts(const struct page *p)
         usec_t start = when_get(a, "started_at");
         when_lasted(p->w, start, when_get(a, "ended_at"), lasted);
         const char *end = json_get_str(a, "end", "");
-        line_owned(p, i ? MSG_NONE : MSG_L_ATTEMPTS, STYLE_PLAIN,
+        line_owned(p, i ? NULL : "say_l_attempts", STYLE_PLAIN,
                    xasprintf("%" PRId64 "  %s  %s  Ray job %s%s%s",
                              json_get_int(a, "k", (int64_t)i + 1), member_str(a, "state"), lasted,
                              member_str(a, "ray_id"), *end ? ": " : "", end));
@@ -186,8 +188,8 @@ static void print_attempts(const struct page *p)
     text_printf(used, "%" PRId64, json_get_int(restart, "failures", 0));
     text_printf(of, "%" PRId64, most);
     const char *numbers[] = {used, of};
-    jobpage_line(p, MSG_L_RESTARTS, STYLE_PLAIN,
-                 msg_fill(p->cli->term.lang, MSG_RESTARTS_OF, numbers, text, sizeof(text)));
+    jobpage_line(p, "say_l_restarts", STYLE_PLAIN,
+                 msg_fill(p->cli->term.lang, "say_restarts_of", numbers, text, sizeof(text)));
 }
 
 /* The sentence begins with the class, and most often with the node: neither is told twice. */
@@ -199,11 +201,11 @@ static void print_finding(const struct page *p, const json_t *finding)
     bool is_placed = rest && str_starts(rest, " on ");
     if (rest && !is_placed)
         says = rest + strspn(rest, ": ");
-    line_owned(p, MSG_L_FINDING, STYLE_RED,
+    line_owned(p, "say_l_finding", STYLE_RED,
                is_placed ? xstrdup(says)
                          : xasprintf("%s%s%s: %s", class, *node ? " on " : "", node,
                                      says && *says ? says : json_get_str(finding, "meaning", "-")));
-    jobpage_line(p, MSG_NONE, STYLE_PLAIN, json_get_str(finding, "advice", ""));
+    jobpage_line(p, NULL, STYLE_PLAIN, json_get_str(finding, "advice", ""));
 }
 
 static void print_end(const struct page *p)
@@ -213,10 +215,10 @@ static void print_end(const struct page *p)
     const char *signal = json_get_str(end, "signal", "");
     int64_t code = json_get_int(end, "code", -1);
     if (end && code >= 0)
-        line_owned(p, MSG_L_EXIT, STYLE_PLAIN,
+        line_owned(p, "say_l_exit", STYLE_PLAIN,
                    xasprintf("%s, code %" PRId64, member_str(end, "cause"), code));
     else if (end)
-        line_owned(p, MSG_L_EXIT, STYLE_PLAIN,
+        line_owned(p, "say_l_exit", STYLE_PLAIN,
                    xasprintf("%s%s%s", member_str(end, "cause"), *signal ? ", " : "", signal));
     if (finding)
         print_finding(p, finding);
@@ -226,16 +228,17 @@ static void print_end(const struct page *p)
 static void print_training(const struct page *p)
 {
     static const struct {
-        enum msg_id label;
+        const char *label;
         const char *key;
-    } curves[] = {{MSG_L_REWARD, "reward"}, {MSG_L_LOSS, "loss"}, {MSG_L_VALIDATION, "validation"}};
+    } curves[] = {
+        {"say_l_reward", "reward"}, {"say_l_loss", "loss"}, {"say_l_validation", "validation"}};
     const json_t *m = json_get_object(p->job, "metrics");
     int width = p->cli->term.width ? p->cli->term.width - LABEL_WIDTH : 0;
-    line_owned(p, MSG_L_PROGRESS, STYLE_PLAIN, curve_progress(m, p->w));
+    line_owned(p, "say_l_progress", STYLE_PLAIN, curve_progress(m, p->w));
     for (size_t i = 0; i < array_len(curves); i++)
         line_owned(p, curves[i].label, STYLE_PLAIN,
                    curve_line(json_get_object(m, curves[i].key), width ? width : 68));
-    line_owned(p, MSG_L_TROUBLE, STYLE_RED, curve_trouble(m, p->cli->term.lang));
+    line_owned(p, "say_l_trouble", STYLE_RED, curve_trouble(m, p->cli->term.lang));
 }
 
 static void jobpage_span_of(const json_t *o, const char *key, char out[static CLOCK_TEXT_MAX])
@@ -270,8 +273,8 @@ static void print_memory(const struct page *p)
         return;
     text_printf(used, "%.1f", most / gib);
     text_printf(whole, "%.1f", total / gib);
-    jobpage_line(p, MSG_L_GPUS, STYLE_PLAIN,
-                 msg_fill(p->cli->term.lang, total > 0 ? MSG_MEM_OF : MSG_MEM_PEAK, args, text,
+    jobpage_line(p, "say_l_gpus", STYLE_PLAIN,
+                 msg_fill(p->cli->term.lang, total > 0 ? "say_mem_of" : "say_mem_peak", args, text,
                           sizeof(text)));
 }
 
@@ -293,12 +296,12 @@ static void print_goodput(const struct page *p)
     jobpage_span_of(g, "mtbf_s", apart);
     const char *of_time[] = {percent, held, lost}, *of_saves[] = {steps, save, apart};
     enum message_language lang = p->cli->term.lang;
-    jobpage_line(p, MSG_L_GOODPUT, STYLE_PLAIN,
-                 msg_fill(lang, MSG_GOODPUT, of_time, text, sizeof(text)));
+    jobpage_line(p, "say_l_goodput", STYLE_PLAIN,
+                 msg_fill(lang, "say_goodput", of_time, text, sizeof(text)));
     bool is_rate = json_get_int(g, "failures", 2) > 1;
     if (freq > 0)
-        jobpage_line(p, MSG_NONE, STYLE_PLAIN,
-                     msg_fill(lang, is_rate ? MSG_SAVE_EVERY : MSG_SAVE_GUESS, of_saves, text,
+        jobpage_line(p, NULL, STYLE_PLAIN,
+                     msg_fill(lang, is_rate ? "say_save_every" : "say_save_guess", of_saves, text,
                               sizeof(text)));
 }
 
@@ -306,16 +309,16 @@ void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when
 {
     struct page p = {.cli = cli, .job = job, .w = w};
     const json_t *latest = json_get_object(json_get_object(job, "metrics"), "latest");
-    jobpage_line(&p, MSG_L_JOB, STYLE_BOLD, member_str(job, "id"));
-    line_owned(&p, MSG_L_STATE, jobview_style(member_str(job, "state")), jobview_state(job));
+    jobpage_line(&p, "say_l_job", STYLE_BOLD, member_str(job, "id"));
+    line_owned(&p, "say_l_state", jobview_style(member_str(job, "state")), jobview_state(job));
     print_training(&p);
     void *it = latest ? json_object_iter((json_t *)(uintptr_t)latest) : NULL;
     if (!it)
-        cli_say(cli, MSG_NO_METRICS, "", "", "");
+        cli_say(cli, "say_no_metrics", METRIC_LINE_EXAMPLE, "", "");
     for (int i = 0; it; it = json_object_iter_next((json_t *)(uintptr_t)latest, it), i++) {
         const json_t *v = json_object_iter_value(it);
         const char *key = json_object_iter_key(it);
-        line_owned(&p, i ? MSG_NONE : MSG_L_METRICS, STYLE_PLAIN,
+        line_owned(&p, i ? NULL : "say_l_metrics", STYLE_PLAIN,
                    json_is_number(v) ? xasprintf("%s %.6g", key, json_number_value(v))
                                      : xasprintf("%s nan", key));
     }
@@ -328,7 +331,7 @@ static void print_archive(const struct page *p)
     const char *state = json_get_str(x, "state", NULL);
     const char *more = json_get_str(x, "problem", json_get_str(x, "path", ""));
     if (state)
-        line_owned(p, MSG_L_ARCHIVE, STYLE_PLAIN, xasprintf("%s: %s", state, more));
+        line_owned(p, "say_l_archive", STYLE_PLAIN, xasprintf("%s: %s", state, more));
 }
 
 /* Each run: where it is seen, and why not all of it is there yet. */
@@ -338,7 +341,7 @@ static void print_trackers(const struct page *p)
     const json_t *x;
     json_array_foreach (json_get_array(p->job, "trackers"), i, x) {
         const char *why = json_get_str(x, "problem", "");
-        line_owned(p, i ? MSG_NONE : MSG_L_TRACKERS, STYLE_PLAIN,
+        line_owned(p, i ? NULL : "say_l_trackers", STYLE_PLAIN,
                    xasprintf("%" PRId64 "  %s  %s, %s  %s%s%s", json_get_int(x, "attempt", 1),
                              member_str(x, "tracker"), member_str(x, "mode"),
                              member_str(x, "state"), json_get_str(x, "link", ""), *why ? ": " : "",
@@ -349,20 +352,20 @@ static void print_trackers(const struct page *p)
 static void print_paths(const struct page *p)
 {
     static const struct {
-        enum msg_id label;
+        const char *label;
         const char *key;
-    } paths[] = {{MSG_L_DIR, "dir"},
-                 {MSG_L_LOG, "driver_log"},
-                 {MSG_L_CONFIG, "config"},
-                 {MSG_L_CHECKPOINTS, "checkpoints"},
-                 {MSG_L_METRICS, "metrics"}};
+    } paths[] = {{"say_l_dir", "dir"},
+                 {"say_l_log", "driver_log"},
+                 {"say_l_config", "config"},
+                 {"say_l_checkpoints", "checkpoints"},
+                 {"say_l_metrics", "metrics"}};
     const json_t *all = json_get_object(p->job, "paths");
     for (size_t i = 0; i < array_len(paths); i++)
         jobpage_line(p, paths[i].label, STYLE_PLAIN, json_get_str(all, paths[i].key, ""));
     print_trackers(p);
     print_archive(p);
     if (!json_get_str(all, "dir", NULL))
-        jobpage_line(p, MSG_L_DIR, STYLE_PLAIN, json_get_str(p->job, "output_dir", ""));
+        jobpage_line(p, "say_l_dir", STYLE_PLAIN, json_get_str(p->job, "output_dir", ""));
 }
 
 void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)

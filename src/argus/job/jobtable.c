@@ -18,50 +18,50 @@ enum { CURVE_WIDTH = 16 };
 enum { ID_LEAST = 32 };
 
 static const struct column LIST[] = {
-    {.title = MSG_ID, .flags = COLUMN_NAME, .least = ID_LEAST},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 6},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
-    {.title = MSG_WORKLOAD, .rank = 4},
-    {.title = MSG_STATE, .flags = COLUMN_FLEX, .least = 9},
-    {.title = MSG_GANG, .rank = 2},
-    {.title = MSG_QUEUED, .rank = 3},
-    {.title = MSG_RUN, .rank = 1},
-    {.title = MSG_RESTARTS, .flags = COLUMN_RIGHT, .rank = 9},
-    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 7},
-    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 8},
-    {.title = MSG_GPU_HOURS, .flags = COLUMN_RIGHT, .rank = 10},
-    {.title = MSG_PROJECT, .flags = COLUMN_WIDE},
-    {.title = MSG_POOL, .flags = COLUMN_WIDE},
-    {.title = MSG_CLUSTER, .flags = COLUMN_WIDE},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM},
+    {.title = "say_id", .flags = COLUMN_NAME, .least = ID_LEAST},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 8, .rank = 6},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .rank = 5},
+    {.title = "say_workload", .rank = 4},
+    {.title = "say_state", .flags = COLUMN_FLEX, .least = 9},
+    {.title = "say_gang", .rank = 2},
+    {.title = "say_queued", .rank = 3},
+    {.title = "say_run", .rank = 1},
+    {.title = "say_restarts", .flags = COLUMN_RIGHT, .rank = 9},
+    {.title = "say_step", .flags = COLUMN_RIGHT, .rank = 7},
+    {.title = "say_util", .flags = COLUMN_RIGHT, .rank = 8},
+    {.title = "say_gpu_hours", .flags = COLUMN_RIGHT, .rank = 10},
+    {.title = "say_project", .flags = COLUMN_WIDE},
+    {.title = "say_pool", .flags = COLUMN_WIDE},
+    {.title = "say_cluster", .flags = COLUMN_WIDE},
+    {.title = "say_reason", .flags = COLUMN_ROOM},
 };
 
 static const struct column QUEUE[] = {
-    {.title = MSG_POS, .flags = COLUMN_RIGHT},
-    {.title = MSG_ID, .flags = COLUMN_NAME, .least = ID_LEAST},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .rank = 8},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 4},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 7},
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 4, .rank = 6},
-    {.title = MSG_PRIO, .flags = COLUMN_RIGHT, .rank = 5},
-    {.title = MSG_GANG, .rank = 3},
-    {.title = MSG_WAIT, .rank = 1},
-    {.title = MSG_ETA, .rank = 2},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM},
+    {.title = "say_pos", .flags = COLUMN_RIGHT},
+    {.title = "say_id", .flags = COLUMN_NAME, .least = ID_LEAST},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 8, .rank = 8},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .rank = 4},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 6, .rank = 7},
+    {.title = "say_pool", .flags = COLUMN_FLEX, .least = 4, .rank = 6},
+    {.title = "say_prio", .flags = COLUMN_RIGHT, .rank = 5},
+    {.title = "say_gang", .rank = 3},
+    {.title = "say_wait", .rank = 1},
+    {.title = "say_eta", .rank = 2},
+    {.title = "say_reason", .flags = COLUMN_ROOM},
 };
 
 static const struct column TOP[] = {
-    {.title = MSG_ID, .flags = COLUMN_NAME, .least = ID_LEAST},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 5},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 5, .rank = 4},
-    {.title = MSG_STEP, .flags = COLUMN_RIGHT},
-    {.title = MSG_PROGRESS, .flags = COLUMN_RIGHT},
-    {.title = MSG_ETA, .rank = 1},
-    {.title = MSG_STEP_TIME, .flags = COLUMN_RIGHT, .rank = 3},
-    {.title = MSG_TOKENS_S, .flags = COLUMN_RIGHT, .rank = 6},
-    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 7},
-    {.title = MSG_REWARD, .flags = COLUMN_RIGHT},
-    {.title = MSG_CURVE, .rank = 2},
+    {.title = "say_id", .flags = COLUMN_NAME, .least = ID_LEAST},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 6, .rank = 5},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 5, .rank = 4},
+    {.title = "say_step", .flags = COLUMN_RIGHT},
+    {.title = "say_progress", .flags = COLUMN_RIGHT},
+    {.title = "say_eta", .rank = 1},
+    {.title = "say_step_time", .flags = COLUMN_RIGHT, .rank = 3},
+    {.title = "say_tokens_s", .flags = COLUMN_RIGHT, .rank = 6},
+    {.title = "say_util", .flags = COLUMN_RIGHT, .rank = 7},
+    {.title = "say_reward", .flags = COLUMN_RIGHT},
+    {.title = "say_curve", .rank = 2},
 };
 
 static void jobtable_add_number(struct table *t, const json_t *job, const char *key)
@@ -168,7 +168,7 @@ static void add_top_row(struct table *t, const json_t *job, const struct when *w
     jobtable_add_real(t, m, "tokens_per_s", 1, "");
     jobtable_add_real(t, job, "gpu_util", 1, "%");
     if (is_loss && json_is_number(json_object_get(curve, "value")))
-        table_addf(t, STYLE_PLAIN, "%s %.3g", msg(w->lang, MSG_L_LOSS),
+        table_addf(t, STYLE_PLAIN, "%s %.3g", msg(w->lang, "say_l_loss"),
                    json_get_real(curve, "value", 0));
     else
         jobtable_add_real(t, curve, "value", 1, "");
@@ -180,11 +180,11 @@ static void add_top_row(struct table *t, const json_t *job, const struct when *w
 static const struct {
     const struct column *columns;
     size_t n;
-    enum msg_id empty;
+    const char *empty;
 } KINDS[] = {
-    [JOBTABLE_LIST] = {LIST, array_len(LIST), MSG_NO_JOBS},
-    [JOBTABLE_QUEUE] = {QUEUE, array_len(QUEUE), MSG_QUEUE_EMPTY},
-    [JOBTABLE_TOP] = {TOP, array_len(TOP), MSG_NOTHING_RUNS},
+    [JOBTABLE_LIST] = {LIST, array_len(LIST), "say_no_jobs"},
+    [JOBTABLE_QUEUE] = {QUEUE, array_len(QUEUE), "say_queue_empty"},
+    [JOBTABLE_TOP] = {TOP, array_len(TOP), "say_nothing_runs"},
 };
 
 void jobtable_print(struct cli *cli,
@@ -208,5 +208,5 @@ void jobtable_print(struct cli *cli,
     if (!i)
         cli_say(cli, KINDS[kind].empty, "", "", "");
     if (dropped && i)
-        cli_say(cli, MSG_COLUMNS_HIDDEN, "", "", "");
+        cli_say(cli, "say_columns_hidden", "", "", "");
 }

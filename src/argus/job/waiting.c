@@ -63,9 +63,9 @@ static int waiting_step(struct waiting *a, struct err *err)
         trouble = trouble ? trouble : watch_trouble(a->v[i].watch);
     }
     if (trouble && !a->is_lost)
-        cli_say(a->cli, MSG_LOST, trouble, "", "");
+        cli_say(a->cli, "say_lost", trouble, "", "");
     else if (!trouble && a->is_lost)
-        cli_say(a->cli, MSG_BACK, "", "", "");
+        cli_say(a->cli, "say_back", "", "", "");
     a->is_lost = trouble;
     return a->n_left ? client_turn(a->cli->client, 300) : 0;
 }

@@ -83,7 +83,7 @@ static int follow_on_log(struct follow *f, const json_t *data)
         f->offset = at + n;
     }
     if (f->failures > 1)
-        cli_say(f->cli, MSG_BACK, "", "", "");
+        cli_say(f->cli, "say_back", "", "", "");
     f->failures = 0;
     return 0;
 }
@@ -200,7 +200,7 @@ static int harvest_log(struct follow *f, struct err *err)
     }
     _cleanup_(freep) char *said = r < 0 && f->failures == 1 ? cli_err_text(f->cli, &e) : NULL;
     if (said)
-        cli_say(f->cli, MSG_LOST, said, "", "");
+        cli_say(f->cli, "say_lost", said, "", "");
     f->connect_at = clock_mono() + pauses[f->failures < 3 ? f->failures : 3];
     f->failures++;
     transfer_free(f->log);
@@ -283,7 +283,7 @@ int follow_run(struct cli *cli, const char *id, const struct follow_opts *opts, 
     if (r == -EINTR) {
         if (f.logout->is_tty)
             (void)fputc('\n', stderr); /* below the terminal's own ^C */
-        cli_say(cli, MSG_DETACHED, id, id, id);
+        cli_say(cli, "say_detached", id, id, id);
         r = 0;
     }
     free(path);

@@ -13,11 +13,11 @@ static void drainview_fate(struct table *t, const json_t *job, const struct when
 {
     static const struct {
         const char *word;
-        enum msg_id says;
-    } fates[] = {{"ends_before", MSG_FATE_ENDS},
-                 {"stopped", MSG_FATE_STOPPED},
-                 {"restarted", MSG_FATE_RESTARTED},
-                 {"waited_for", MSG_FATE_WAITED}};
+        const char *says;
+    } fates[] = {{"ends_before", "say_fate_ends"},
+                 {"stopped", "say_fate_stopped"},
+                 {"restarted", "say_fate_restarted"},
+                 {"waited_for", "say_fate_waited"}};
     const char *fate = json_get_str(job, "fate", "");
     for (size_t i = 0; i < array_len(fates); i++)
         if (str_eq(fates[i].word, fate))
@@ -32,18 +32,18 @@ static void drainview_risk(struct table *t, const json_t *job, const struct when
 }
 
 static const struct column DRAINVIEW_JOBS[] = {
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
-    {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT, .key = "gpus", .as = CELL_VALUE},
-    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 2, .key = "step", .as = CELL_VALUE},
-    {.title = MSG_FATE, .draw = drainview_fate},
-    {.title = MSG_AT_RISK, .flags = COLUMN_RIGHT, .draw = drainview_risk},
-    {.title = MSG_ENDS, .rank = 1, .key = "ends_at", .as = CELL_TIME},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 12, .key = "job"},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = "say_gpu_use", .flags = COLUMN_RIGHT, .key = "gpus", .as = CELL_VALUE},
+    {.title = "say_step", .flags = COLUMN_RIGHT, .rank = 2, .key = "step", .as = CELL_VALUE},
+    {.title = "say_fate", .draw = drainview_fate},
+    {.title = "say_at_risk", .flags = COLUMN_RIGHT, .draw = drainview_risk},
+    {.title = "say_ends", .rank = 1, .key = "ends_at", .as = CELL_TIME},
 };
 
 static const struct listing DRAINVIEW_LISTING = {.key = "jobs",
                                                  COLUMNS(DRAINVIEW_JOBS),
-                                                 .none = MSG_DRAIN_NO_JOBS};
+                                                 .none = "say_drain_no_jobs"};
 
 void drainview_print_jobs(struct cli *cli, const json_t *plan)
 {
@@ -57,6 +57,6 @@ void drainview_print(struct cli *cli, const json_t *plan, int output)
     if (output >= OUTPUT_JSON)
         return;
     text_printf(risk, "%.1f", json_get_real(plan, "at_risk_gpu_hours", 0));
-    cli_say(cli, MSG_DRAIN_PLAN, risk, json_get_str(plan, "empty_at", "?"),
+    cli_say(cli, "say_drain_plan", risk, json_get_str(plan, "empty_at", "?"),
             json_get_str(plan, "empty_late_at", "?"));
 }

@@ -129,7 +129,7 @@ int entry_follow(struct cli *cli,
     else
         (void)fprintf(cli->out, "%s %s\n", json_get_str(answer, "ref", "?"), job);
     if (!follow && !wait)
-        cli_say(cli, MSG_NEXT_STEPS, job, job, job);
+        cli_say(cli, "say_next_steps", job, job, job);
     (void)fflush(cli->out); /* what follows may take hours */
     return entry_stay(cli, job, follow, wait, err);
 }

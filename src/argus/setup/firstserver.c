@@ -39,7 +39,7 @@ static void init_plan_release(struct init_plan *p)
 }
 
 /* One line of the terminal; the default where it is empty. */
-static char *init_ask(const struct cli *cli, enum msg_id what, const char *otherwise)
+static char *init_ask(const struct cli *cli, const char *what, const char *otherwise)
 {
     char line[INIT_LINE_MAX];
     (void)fprintf(stderr, "%s%s%s%s: ", msg(cli->term.lang, what), *otherwise ? " [" : "",
@@ -51,7 +51,7 @@ static char *init_ask(const struct cli *cli, enum msg_id what, const char *other
 static char *init_choose(const struct cli *cli,
                          bool asks,
                          const char *given,
-                         enum msg_id what,
+                         const char *what,
                          const char *otherwise)
 {
     return given || !asks ? xstrdup(str_or(given, otherwise)) : init_ask(cli, what, otherwise);
@@ -66,9 +66,9 @@ static char *init_beside(const char *path, const char *name)
 static void init_want(const struct cli *cli, const struct init_opts *o, struct init_plan *p)
 {
     bool asks = !o->shared_root && isatty(STDIN_FILENO);
-    p->shared_root = init_choose(cli, asks, o->shared_root, MSG_INIT_ASK_ROOT, "");
-    p->state_dir = init_choose(cli, asks, o->state_dir, MSG_INIT_ASK_STATE, "/var/lib/argus");
-    p->listen = init_choose(cli, asks, o->listen, MSG_INIT_ASK_LISTEN, "127.0.0.1:8080");
+    p->shared_root = init_choose(cli, asks, o->shared_root, "say_init_ask_root", "");
+    p->state_dir = init_choose(cli, asks, o->state_dir, "say_init_ask_state", "/var/lib/argus");
+    p->listen = init_choose(cli, asks, o->listen, "say_init_ask_listen", "127.0.0.1:8080");
     p->config = xstrdup(str_or(o->config, "/etc/argus/argus.yaml"));
     p->token_file = o->token_file ? xstrdup(o->token_file) : init_beside(p->config, "admin.token");
 }
@@ -134,17 +134,17 @@ static int init_write_keeper(const struct init_plan *p, struct err *err)
 
 static void init_tell(struct cli *cli, const struct init_plan *p, const char *token)
 {
-    cli_say(cli, MSG_INIT_MADE, p->config, p->token_file, "");
+    cli_say(cli, "say_init_made", p->config, p->token_file, "");
     (void)fflush(stderr);
     (void)fprintf(cli->out, "%s\n", token);
     (void)fflush(cli->out); /* before the talk that follows; main looks at the end */
     if (p->unit)
-        cli_say(cli, MSG_INIT_UNIT, p->unit, "", "");
+        cli_say(cli, "say_init_unit", p->unit, "", "");
     else if (p->script)
-        cli_say(cli, MSG_INIT_SCRIPT, p->script, "", "");
+        cli_say(cli, "say_init_script", p->script, "", "");
     else
-        cli_say(cli, MSG_INIT_BY_HAND, p->argusd, p->config, "");
-    cli_say(cli, MSG_INIT_NEXT, p->listen, p->token_file, "");
+        cli_say(cli, "say_init_by_hand", p->argusd, p->config, "");
+    cli_say(cli, "say_init_next", p->listen, p->token_file, "");
 }
 
 static int init_make(struct cli *cli,

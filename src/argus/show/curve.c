@@ -101,11 +101,11 @@ char *curve_trouble(const json_t *metrics, enum message_language lang)
     enum { KEY, STEP, BEST, NOW, VALUES };
     static const struct {
         const char *name;
-        enum msg_id msg;
+        const char *msg;
         unsigned char args[3];
-    } troubles[] = {{"not_finite", MSG_NOT_FINITE, {KEY, STEP}},
-                    {"collapse", MSG_COLLAPSE, {BEST, NOW, STEP}},
-                    {"unread", MSG_UNREAD, {VALUES, KEY, STEP}}};
+    } troubles[] = {{"not_finite", "say_not_finite", {KEY, STEP}},
+                    {"collapse", "say_collapse", {BEST, NOW, STEP}},
+                    {"unread", "say_unread", {VALUES, KEY, STEP}}};
     char step[32], best[32], now[32], values[32], text[1024] = "";
     const json_t *o = NULL;
     size_t i = 0;

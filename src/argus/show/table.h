@@ -40,7 +40,7 @@ struct when;
 typedef void (*cell_f)(struct table *t, const json_t *item, const struct when *w);
 
 struct column {
-    enum msg_id title;
+    const char *title;
     unsigned flags;
     int least;
     int rank;        /* dropped when it does not fit, highest first; 0 = never */

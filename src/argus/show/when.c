@@ -50,7 +50,7 @@ const char *when_point(const struct when *w, usec_t at, char out[static WHEN_TEX
         return out;
     }
     const char *texts[] = {when_rough(at > w->now ? at - w->now : w->now - at, rough)};
-    return msg_fill(w->lang, at > w->now ? MSG_IN : MSG_AGO, texts, out, WHEN_TEXT_MAX);
+    return msg_fill(w->lang, at > w->now ? "say_in" : "say_ago", texts, out, WHEN_TEXT_MAX);
 }
 
 const char *when_lasted(const struct when *w,

@@ -7,31 +7,31 @@
 #include "core/sched/sched.h"
 
 static const struct column POOLS[] = {
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6},
-    {.title = MSG_GANG, .flags = COLUMN_RIGHT, .rank = 5},
-    {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 6},
-    {.title = MSG_LOAD, .flags = COLUMN_RIGHT, .rank = 7},
-    {.title = MSG_POLICY},
-    {.title = MSG_UTIL, .flags = COLUMN_RIGHT},
-    {.title = MSG_MEAN_WAIT, .flags = COLUMN_RIGHT},
-    {.title = MSG_P50, .flags = COLUMN_RIGHT, .rank = 4},
-    {.title = MSG_P95, .flags = COLUMN_RIGHT},
-    {.title = MSG_MAX, .flags = COLUMN_RIGHT, .rank = 3},
-    {.title = MSG_SLOWDOWN, .flags = COLUMN_RIGHT, .rank = 9},
-    {.title = MSG_FRAGMENTED, .flags = COLUMN_RIGHT, .rank = 8},
-    {.title = MSG_STARVED, .flags = COLUMN_RIGHT, .rank = 10},
-    {.title = MSG_NEVER, .flags = COLUMN_RIGHT | COLUMN_WIDE},
-    {.title = MSG_ETA_P90, .flags = COLUMN_RIGHT, .rank = 2},
+    {.title = "say_pool", .flags = COLUMN_FLEX, .least = 6},
+    {.title = "say_gang", .flags = COLUMN_RIGHT, .rank = 5},
+    {.title = "say_jobs", .flags = COLUMN_RIGHT, .rank = 6},
+    {.title = "say_load", .flags = COLUMN_RIGHT, .rank = 7},
+    {.title = "say_policy"},
+    {.title = "say_util", .flags = COLUMN_RIGHT},
+    {.title = "say_mean_wait", .flags = COLUMN_RIGHT},
+    {.title = "say_p50", .flags = COLUMN_RIGHT, .rank = 4},
+    {.title = "say_p95", .flags = COLUMN_RIGHT},
+    {.title = "say_max", .flags = COLUMN_RIGHT, .rank = 3},
+    {.title = "say_slowdown", .flags = COLUMN_RIGHT, .rank = 9},
+    {.title = "say_fragmented", .flags = COLUMN_RIGHT, .rank = 8},
+    {.title = "say_starved", .flags = COLUMN_RIGHT, .rank = 10},
+    {.title = "say_never", .flags = COLUMN_RIGHT | COLUMN_WIDE},
+    {.title = "say_eta_p90", .flags = COLUMN_RIGHT, .rank = 2},
 };
 
 static const struct column GANGS[] = {
-    {.title = MSG_GANG_GPUS},
-    {.title = MSG_POLICY},
-    {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 1},
-    {.title = MSG_MEAN_WAIT, .flags = COLUMN_RIGHT},
-    {.title = MSG_P50, .flags = COLUMN_RIGHT},
-    {.title = MSG_P95, .flags = COLUMN_RIGHT},
-    {.title = MSG_MAX, .flags = COLUMN_RIGHT},
+    {.title = "say_gang_gpus"},
+    {.title = "say_policy"},
+    {.title = "say_jobs", .flags = COLUMN_RIGHT, .rank = 1},
+    {.title = "say_mean_wait", .flags = COLUMN_RIGHT},
+    {.title = "say_p50", .flags = COLUMN_RIGHT},
+    {.title = "say_p95", .flags = COLUMN_RIGHT},
+    {.title = "say_max", .flags = COLUMN_RIGHT},
 };
 
 static void add_share(struct table *t, const json_t *v)

@@ -16,7 +16,7 @@ static void check(enum cell as, const char *key, const char *most, const char *w
         "{\"text\":\"grpo\",\"empty\":\"\",\"null\":null,\"whole\":12,\"real\":0.25,"
         "\"at\":\"1970-01-01T00:00:00Z\",\"bytes\":1536,\"list\":[\"a\",\"b\",1],\"none\":[],"
         "\"in\":{\"text\":\"deep\",\"used\":4,\"half\":4.5,\"most\":8}}";
-    const struct column column = {.title = MSG_ID, .key = key, .as = as, .most = most};
+    const struct column column = {.title = "say_id", .key = key, .as = as, .most = most};
     struct when w = {.now = 60 * USEC_SEC};
     struct term term = {0};
     char *text = NULL;

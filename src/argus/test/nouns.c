@@ -16,6 +16,12 @@ static bool has_place(const char *to)
     return found;
 }
 
+/* A code of the catalogue, or none. */
+static void check_words(const char *code)
+{
+    assert_true(!code || message_is_known(code));
+}
+
 static void check_options(const struct command *c)
 {
     for (size_t i = 0; i < c->n_opts; i++) {
@@ -35,11 +41,15 @@ static void check_options(const struct command *c)
 static void check_ask(const struct ask *a)
 {
     assert_true(str_starts(a->path, "/v1/"));
-    assert_int_equal(1, (a->done != MSG_NONE) + (a->table.key != NULL) + (a->print != NULL));
-    assert_true((a->done != MSG_NONE) == (a->subject != NULL));
+    check_words(a->done);
+    check_words(a->table.none);
+    assert_int_equal(1, (a->done != NULL) + (a->table.key != NULL) + (a->print != NULL));
+    assert_true((a->done != NULL) == (a->subject != NULL));
     assert_true((a->table.key != NULL) == (a->table.n_columns > 0));
-    for (size_t i = 0; i < a->table.n_columns; i++)
+    for (size_t i = 0; i < a->table.n_columns; i++) {
+        check_words(a->table.columns[i].title);
         assert_true(!a->table.columns[i].draw != !a->table.columns[i].key);
+    }
 }
 
 static void test_rows(void **state)

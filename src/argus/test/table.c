@@ -10,11 +10,11 @@
 #include "base/unit.h"
 
 static const struct column COLUMNS[] = {
-    {.title = MSG_ID},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 1},
-    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .rank = 2},
-    {.title = MSG_POOL, .flags = COLUMN_WIDE},
-    {.title = MSG_REASON, .flags = COLUMN_FLEX, .least = 8},
+    {.title = "say_id"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 6, .rank = 1},
+    {.title = "say_step", .flags = COLUMN_RIGHT, .rank = 2},
+    {.title = "say_pool", .flags = COLUMN_WIDE},
+    {.title = "say_reason", .flags = COLUMN_FLEX, .least = 8},
 };
 
 static struct table *sample(const char *step)
@@ -85,9 +85,9 @@ static void test_layout(void **state)
 }
 
 static const struct column ROOMY[] = {
-    {.title = MSG_ID, .flags = COLUMN_FLEX, .least = 8},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 1},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM},
+    {.title = "say_id", .flags = COLUMN_FLEX, .least = 8},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 6, .rank = 1},
+    {.title = "say_reason", .flags = COLUMN_ROOM},
 };
 
 static void check_room(const char *reason, int width, const char *want)

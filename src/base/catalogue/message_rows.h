@@ -55,6 +55,8 @@ extern const struct message_family message_now;      /* not now, perhaps later *
 extern const struct message_family message_job;      /* what happens to a job: start, run, end */
 extern const struct message_family message_trial;    /* what a trial finds */
 extern const struct message_family message_event;    /* what the kind of an event says alone */
+extern const struct message_family message_title;    /* columns of argus's tables */
+extern const struct message_family message_talk;     /* what argus says by itself */
 extern const struct message_family message_node;     /* machines: probe, join, health, leave */
 
 /* The catalogue, row by row: NULL behind the last. */

@@ -21,6 +21,9 @@ enum {
     METRIC_NAME_MAX = 200,     /* bytes of a key */
 };
 
+/* A line that any program can print to tell a metric. */
+#define METRIC_LINE_EXAMPLE "{\"step\": 1, \"loss\": 0.5}"
+
 struct metric_value {
     char *name;
     double value; /* NaN or infinite where training said so; null in JSON reads as NaN */

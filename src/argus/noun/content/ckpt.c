@@ -95,17 +95,17 @@ static void ckpt_state(struct table *t, const json_t *c, const struct when *w)
 }
 
 static const struct column CHECKPOINTS[] = {
-    {.title = MSG_STEP,
+    {.title = "say_step",
      .flags = COLUMN_RIGHT,
      .key = "step",
      .as = CELL_NUMBER,
      .style = STYLE_BOLD},
-    {.title = MSG_STATE, .draw = ckpt_state},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
-    {.title = MSG_MADE, .key = "at", .as = CELL_TIME},
-    {.title = MSG_ATTEMPT, .flags = COLUMN_RIGHT, .rank = 2, .key = "attempt", .as = CELL_NUMBER},
-    {.title = MSG_VALUE, .flags = COLUMN_RIGHT, .rank = 1, .key = "value", .as = CELL_VALUE},
-    {.title = MSG_NOTE, .flags = COLUMN_ROOM, .key = "why", .style = STYLE_DIM},
+    {.title = "say_state", .draw = ckpt_state},
+    {.title = "say_size", .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = "say_made", .key = "at", .as = CELL_TIME},
+    {.title = "say_attempt", .flags = COLUMN_RIGHT, .rank = 2, .key = "attempt", .as = CELL_NUMBER},
+    {.title = "say_value", .flags = COLUMN_RIGHT, .rank = 1, .key = "value", .as = CELL_VALUE},
+    {.title = "say_note", .flags = COLUMN_ROOM, .key = "why", .style = STYLE_DIM},
 };
 
 static void ckpt_newest(struct table *t, const json_t *sum, const struct when *w)
@@ -119,19 +119,20 @@ static void ckpt_newest(struct table *t, const json_t *sum, const struct when *w
 }
 
 static const struct column JOBS[] = {
-    {.title = MSG_JOB, .flags = COLUMN_NAME, .least = 16, .key = "id", .style = STYLE_BOLD},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "project"},
-    {.title = MSG_CHECKPOINTS, .flags = COLUMN_RIGHT, .key = "checkpoints", .as = CELL_NUMBER},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
-    {.title = MSG_STEP, .flags = COLUMN_RIGHT, .draw = ckpt_newest},
+    {.title = "say_job", .flags = COLUMN_NAME, .least = 16, .key = "id", .style = STYLE_BOLD},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "project"},
+    {.title = "say_checkpoints", .flags = COLUMN_RIGHT, .key = "checkpoints", .as = CELL_NUMBER},
+    {.title = "say_size", .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = "say_step", .flags = COLUMN_RIGHT, .draw = ckpt_newest},
 };
 
 static int ckpt_ls_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     static const struct listing of_job = {
-        .key = "checkpoints", COLUMNS(CHECKPOINTS), .none = MSG_NO_CHECKPOINTS};
-    static const struct listing of_all = {.key = "jobs", COLUMNS(JOBS), .none = MSG_NO_CHECKPOINTS};
+        .key = "checkpoints", COLUMNS(CHECKPOINTS), .none = "say_no_checkpoints"};
+    static const struct listing of_all = {
+        .key = "jobs", COLUMNS(JOBS), .none = "say_no_checkpoints"};
     const struct ckpt_ls_opts *o = opts;
     int r = ckpt_check_scope(&o->scope, args, err);
     if (r < 0)

@@ -239,14 +239,14 @@ static void data_fit(struct table *t, const json_t *e, const struct when *w)
 }
 
 static const struct column DATASETS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_NAME, .least = 16, .key = "ref"},
-    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = entry_owner},
-    {.title = MSG_STATE, .draw = entry_state},
-    {.title = MSG_ROWS, .flags = COLUMN_RIGHT, .key = "rows", .as = CELL_VALUE},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .draw = entry_size},
-    {.title = MSG_FIT, .flags = COLUMN_FLEX, .least = 8, .draw = data_fit},
-    {.title = MSG_MADE, .rank = 1, .key = "created_at", .as = CELL_TIME},
-    {.title = MSG_SOURCE, .flags = COLUMN_FLEX, .least = 12, .rank = 2, .key = "source"},
+    {.title = "say_name", .flags = COLUMN_NAME, .least = 16, .key = "ref"},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 8, .draw = entry_owner},
+    {.title = "say_state", .draw = entry_state},
+    {.title = "say_rows", .flags = COLUMN_RIGHT, .key = "rows", .as = CELL_VALUE},
+    {.title = "say_size", .flags = COLUMN_RIGHT, .draw = entry_size},
+    {.title = "say_fit", .flags = COLUMN_FLEX, .least = 8, .draw = data_fit},
+    {.title = "say_made", .rank = 1, .key = "created_at", .as = CELL_TIME},
+    {.title = "say_source", .flags = COLUMN_FLEX, .least = 12, .rank = 2, .key = "source"},
 };
 
 static const struct command DATA_COMMANDS[] = {
@@ -311,7 +311,7 @@ static const struct command DATA_COMMANDS[] = {
                 "being imported is shown with how far it is.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/datasets",
-                .table = {.key = "datasets", COLUMNS(DATASETS), .none = MSG_NO_DATA}},
+                .table = {.key = "datasets", COLUMNS(DATASETS), .none = "say_no_data"}},
     },
     {
         .name = "data show",
@@ -338,7 +338,7 @@ static const struct command DATA_COMMANDS[] = {
         .n_opts = ENTRY_SHARE_OPT_COUNT,
         .ask = {.method = "POST",
                 .path = "/v1/datasets/{}:share",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "{ref}"},
     },
     {
@@ -352,7 +352,7 @@ static const struct command DATA_COMMANDS[] = {
             "over reads it. NAME without a version is the newest data set of that name.",
         .ask = {.method = "DELETE",
                 .path = "/v1/datasets/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "{ref}"},
     },
 };

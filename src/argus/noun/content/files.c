@@ -32,10 +32,10 @@ static const struct opt FILES_LS_OPTS[] = {
 };
 
 static const struct column FILES_LS_COLUMNS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16},
-    {.title = MSG_KIND, .rank = 2},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT},
-    {.title = MSG_CHANGED, .rank = 1},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 16},
+    {.title = "say_kind", .rank = 2},
+    {.title = "say_size", .flags = COLUMN_RIGHT},
+    {.title = "say_changed", .rank = 1},
 };
 
 static void files_ls_add_row(struct table *t,
@@ -72,7 +72,7 @@ static void files_ls_print(struct cli *cli, const json_t *v, const struct files_
     (void)table_print(t, &cli->term, o->output == OUTPUT_WIDE,
                       cli->out); /* nothing is dropped unsaid */
     if (json_get_str(v, "next_cursor", NULL))
-        cli_say(cli, MSG_MORE, NULL, NULL, NULL);
+        cli_say(cli, "say_more", NULL, NULL, NULL);
 }
 
 static int files_ls_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)

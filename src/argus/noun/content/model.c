@@ -21,18 +21,18 @@ static void model_parameters(struct table *t, const json_t *model, const struct 
 }
 
 static const struct column MODELS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_NAME, .least = 16, .key = "ref"},
-    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = entry_owner},
-    {.title = MSG_STATE, .draw = entry_state},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .draw = entry_size},
-    {.title = MSG_PARAMETERS, .flags = COLUMN_RIGHT, .draw = model_parameters},
-    {.title = MSG_ARCHITECTURE,
+    {.title = "say_name", .flags = COLUMN_NAME, .least = 16, .key = "ref"},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 8, .draw = entry_owner},
+    {.title = "say_state", .draw = entry_state},
+    {.title = "say_size", .flags = COLUMN_RIGHT, .draw = entry_size},
+    {.title = "say_parameters", .flags = COLUMN_RIGHT, .draw = model_parameters},
+    {.title = "say_architecture",
      .flags = COLUMN_FLEX,
      .least = 10,
      .rank = 3,
      .key = "architecture"},
-    {.title = MSG_MADE, .rank = 1, .key = "created_at", .as = CELL_TIME},
-    {.title = MSG_SOURCE, .flags = COLUMN_FLEX, .least = 12, .rank = 2, .key = "source"},
+    {.title = "say_made", .rank = 1, .key = "created_at", .as = CELL_TIME},
+    {.title = "say_source", .flags = COLUMN_FLEX, .least = 12, .rank = 2, .key = "source"},
 };
 
 static int model_import(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -70,7 +70,7 @@ static const struct command MODEL_COMMANDS[] = {
                 "being imported is shown with how far it is.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/models",
-                .table = {.key = "models", COLUMNS(MODELS), .none = MSG_NO_MODELS}},
+                .table = {.key = "models", COLUMNS(MODELS), .none = "say_no_models"}},
     },
     {
         .name = "model show",
@@ -117,7 +117,7 @@ static const struct command MODEL_COMMANDS[] = {
         .n_opts = ENTRY_SHARE_OPT_COUNT,
         .ask = {.method = "POST",
                 .path = "/v1/models/{}:share",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "{ref}"},
     },
     {
@@ -131,7 +131,7 @@ static const struct command MODEL_COMMANDS[] = {
             "over reads it. NAME without a version is the newest model of that name.",
         .ask = {.method = "DELETE",
                 .path = "/v1/models/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "{ref}"},
     },
 };

@@ -83,11 +83,15 @@ static void preset_required(struct table *t, const json_t *preset, const struct 
 }
 
 static const struct column PRESETS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .draw = preset_project},
-    {.title = MSG_WORKLOAD, .key = "workload"},
-    {.title = MSG_REQUIRED, .flags = COLUMN_FLEX, .least = 12, .rank = 1, .draw = preset_required},
-    {.title = MSG_TEXT, .flags = COLUMN_ROOM, .key = "description"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 9, .draw = preset_project},
+    {.title = "say_workload", .key = "workload"},
+    {.title = "say_required",
+     .flags = COLUMN_FLEX,
+     .least = 12,
+     .rank = 1,
+     .draw = preset_required},
+    {.title = "say_text", .flags = COLUMN_ROOM, .key = "description"},
 };
 
 static void preset_add_value(struct table *t, const json_t *v)
@@ -115,11 +119,14 @@ static void preset_example(struct table *t, const json_t *hole, const struct whe
 }
 
 static const struct column HOLES[] = {
-    {.title = MSG_HOLE, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_KIND, .key = "type"},
-    {.title = MSG_VALUE, .flags = COLUMN_FLEX, .least = 10, .draw = preset_value},
-    {.title = MSG_EXAMPLE, .flags = COLUMN_FLEX | COLUMN_WIDE, .least = 10, .draw = preset_example},
-    {.title = MSG_TEXT, .flags = COLUMN_ROOM, .key = "description"},
+    {.title = "say_hole", .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_kind", .key = "type"},
+    {.title = "say_value", .flags = COLUMN_FLEX, .least = 10, .draw = preset_value},
+    {.title = "say_example",
+     .flags = COLUMN_FLEX | COLUMN_WIDE,
+     .least = 10,
+     .draw = preset_example},
+    {.title = "say_text", .flags = COLUMN_ROOM, .key = "description"},
 };
 
 /* ---- more than data ---- */
@@ -210,7 +217,7 @@ static const struct command PRESET_COMMANDS[] = {
         .example = "argus preset ls\twhat there is",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/presets",
-                .table = {.key = "presets", COLUMNS(PRESETS), .none = MSG_NO_PRESETS}},
+                .table = {.key = "presets", COLUMNS(PRESETS), .none = "say_no_presets"}},
     },
     {
         .name = "preset show",
@@ -251,7 +258,7 @@ static const struct command PRESET_COMMANDS[] = {
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/presets/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "preset {name}"},
     },
 };

@@ -67,20 +67,20 @@ static void snapshot_hash(struct table *t, const json_t *snapshot, const struct 
 }
 
 static const struct column SNAPSHOTS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_NAME, .least = 16, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .draw = snapshot_owner},
-    {.title = MSG_VERL, .flags = COLUMN_FLEX, .least = 6, .key = "verl"},
-    {.title = MSG_FILES, .flags = COLUMN_RIGHT, .rank = 1, .key = "files", .as = CELL_NUMBER},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
-    {.title = MSG_HASH, .rank = 2, .draw = snapshot_hash},
-    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
+    {.title = "say_name", .flags = COLUMN_NAME, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 8, .draw = snapshot_owner},
+    {.title = "say_verl", .flags = COLUMN_FLEX, .least = 6, .key = "verl"},
+    {.title = "say_files", .flags = COLUMN_RIGHT, .rank = 1, .key = "files", .as = CELL_NUMBER},
+    {.title = "say_size", .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = "say_hash", .rank = 2, .draw = snapshot_hash},
+    {.title = "say_made", .key = "created_at", .as = CELL_TIME},
 };
 
 static const struct column SNAPSHOT_FILES[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_KIND, .key = "kind"},
-    {.title = MSG_FILES, .flags = COLUMN_RIGHT, .key = "files", .as = CELL_NUMBER},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_kind", .key = "kind"},
+    {.title = "say_files", .flags = COLUMN_RIGHT, .key = "files", .as = CELL_NUMBER},
+    {.title = "say_size", .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
 };
 static const struct opt SNAPSHOT_FILES_OPTS[] = {
     {.name = "below",
@@ -177,7 +177,7 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .text = "Common ones and your own; admins see all. VERL is the version of verl in it.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/snapshots",
-                .table = {.key = "snapshots", COLUMNS(SNAPSHOTS), .none = MSG_NO_SNAPSHOTS}},
+                .table = {.key = "snapshots", COLUMNS(SNAPSHOTS), .none = "say_no_snapshots"}},
     },
     {
         .name = "snapshot show",
@@ -222,7 +222,7 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .ask = {.method = "PATCH",
                 .path = "/v1/snapshots/{}",
                 .nothing = "cli_say_needs",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "needs of snapshot {name}"},
     },
     {
@@ -247,7 +247,7 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/snapshots/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "snapshot {name}"},
     },
 };

@@ -7,9 +7,9 @@ static const struct opt LS_OPTS[] = {LISTING_OPTS};
 static const struct opt NOW_OPTS[] = {LISTING_OPTS};
 
 static const struct column BACKUPS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 20, .key = "name"},
-    {.title = MSG_MADE, .key = "taken_at", .as = CELL_TIME},
-    {.title = MSG_SIZE, .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 20, .key = "name"},
+    {.title = "say_made", .key = "taken_at", .as = CELL_TIME},
+    {.title = "say_size", .flags = COLUMN_RIGHT, .key = "bytes", .as = CELL_SIZE},
 };
 
 static const struct command BACKUP_COMMANDS[] = {
@@ -29,7 +29,7 @@ static const struct command BACKUP_COMMANDS[] = {
      OPTS(NOW_OPTS),
      .ask = {.method = "POST",
              .path = "/v1/backups",
-             .done = MSG_DONE_BEGUN,
+             .done = "say_done_begun",
              .subject = "backup in {place}"}},
 };
 

@@ -45,47 +45,47 @@ static void cluster_nodes(struct table *t, const json_t *cluster, const struct w
 }
 
 static const struct column CLUSTERS[] = {
-    {.title = MSG_CLUSTER, .flags = COLUMN_FLEX, .least = 8, .key = "name"},
-    {.title = MSG_STATE, .draw = cluster_state},
-    {.title = MSG_HEAD, .flags = COLUMN_FLEX, .least = 8, .draw = cluster_head},
-    {.title = MSG_RAY, .rank = 3, .key = "ray_version"},
-    {.title = MSG_NODES, .flags = COLUMN_RIGHT, .rank = 1, .draw = cluster_nodes},
-    {.title = MSG_TOTAL, .flags = COLUMN_RIGHT, .rank = 2, .key = "gpus", .as = CELL_NUMBER},
-    {.title = MSG_ADDRESS, .flags = COLUMN_WIDE, .key = "address"},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM, .key = "reason.text"},
+    {.title = "say_cluster", .flags = COLUMN_FLEX, .least = 8, .key = "name"},
+    {.title = "say_state", .draw = cluster_state},
+    {.title = "say_head", .flags = COLUMN_FLEX, .least = 8, .draw = cluster_head},
+    {.title = "say_ray", .rank = 3, .key = "ray_version"},
+    {.title = "say_nodes", .flags = COLUMN_RIGHT, .rank = 1, .draw = cluster_nodes},
+    {.title = "say_total", .flags = COLUMN_RIGHT, .rank = 2, .key = "gpus", .as = CELL_NUMBER},
+    {.title = "say_address", .flags = COLUMN_WIDE, .key = "address"},
+    {.title = "say_reason", .flags = COLUMN_ROOM, .key = "reason.text"},
 };
 
 static const struct column FOREIGN[] = {
-    {.title = MSG_ID, .flags = COLUMN_NAME, .least = 16, .key = "ray_id"},
-    {.title = MSG_STATE, .flags = COLUMN_FLEX, .least = 8, .key = "state"},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 8, .key = "project"},
-    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "owner"},
-    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .rank = 2, .key = "node"},
-    {.title = MSG_SINCE, .rank = 3, .key = "started_at", .as = CELL_TIME},
+    {.title = "say_id", .flags = COLUMN_NAME, .least = 16, .key = "ray_id"},
+    {.title = "say_state", .flags = COLUMN_FLEX, .least = 8, .key = "state"},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 8, .key = "project"},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "owner"},
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .rank = 2, .key = "node"},
+    {.title = "say_since", .rank = 3, .key = "started_at", .as = CELL_TIME},
 };
 
 static const struct column ACTORS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "class_name"},
-    {.title = MSG_STATE, .key = "state"},
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 10, .key = "job"},
-    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "node"},
-    {.title = MSG_ID, .flags = COLUMN_WIDE, .key = "actor_id"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 12, .key = "class_name"},
+    {.title = "say_state", .key = "state"},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 10, .key = "job"},
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "node"},
+    {.title = "say_id", .flags = COLUMN_WIDE, .key = "actor_id"},
 };
 
 static const struct column GROUPS[] = {
-    {.title = MSG_ID, .flags = COLUMN_FLEX, .least = 12, .key = "placement_group_id"},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "name"},
-    {.title = MSG_STATE, .key = "state"},
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 10, .key = "job"},
+    {.title = "say_id", .flags = COLUMN_FLEX, .least = 12, .key = "placement_group_id"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "name"},
+    {.title = "say_state", .key = "state"},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 10, .key = "job"},
 };
 
 static const struct column PAIRS[] = {
-    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "a"},
-    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "b"},
-    {.title = MSG_MBPS, .flags = COLUMN_RIGHT, .key = "mbps", .as = CELL_NUMBER},
-    {.title = MSG_PERCENT, .flags = COLUMN_RIGHT, .key = "percent", .as = CELL_NUMBER},
-    {.title = MSG_AT, .rank = 2, .key = "at", .as = CELL_TIME},
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 10, .rank = 1, .key = "job"},
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .key = "a"},
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .key = "b"},
+    {.title = "say_mbps", .flags = COLUMN_RIGHT, .key = "mbps", .as = CELL_NUMBER},
+    {.title = "say_percent", .flags = COLUMN_RIGHT, .key = "percent", .as = CELL_NUMBER},
+    {.title = "say_at", .rank = 2, .key = "at", .as = CELL_TIME},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 10, .rank = 1, .key = "job"},
 };
 
 /* By name; without one the only one there is. *ret is a new reference. */
@@ -332,7 +332,7 @@ static const struct command CLUSTER_COMMANDS[] = {
         .example = "argus cluster ls --watch\tuntil Ctrl-C",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/clusters",
-                .table = {.key = "clusters", COLUMNS(CLUSTERS), .none = MSG_NO_NODES}},
+                .table = {.key = "clusters", COLUMNS(CLUSTERS), .none = "say_no_nodes"}},
     },
     {
         .name = "cluster status",
@@ -381,7 +381,7 @@ static const struct command CLUSTER_COMMANDS[] = {
         OPTS(LS_OPTS),
         .ask = {.name_if_none = cluster_name,
                 .path = "/v1/clusters/{}/foreign",
-                .table = {.key = "foreign", COLUMNS(FOREIGN), .none = MSG_NO_FOREIGN}},
+                .table = {.key = "foreign", COLUMNS(FOREIGN), .none = "say_no_foreign"}},
     },
     {
         .name = "cluster actors",

@@ -35,11 +35,11 @@ static const struct opt DOCTOR_OPTS[] = {
 };
 
 static const struct column DOCTOR_COLUMNS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .key = "name"},
-    {.title = MSG_STATE, .key = "state"},
-    {.title = MSG_URL, .flags = COLUMN_FLEX, .least = 12, .key = "url", .rank = 2},
-    {.title = MSG_REASON, .key = "reason", .flags = COLUMN_ROOM},
-    {.title = MSG_ADVICE, .key = "fix", .flags = COLUMN_FLEX, .least = 20, .rank = 1},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 8, .key = "name"},
+    {.title = "say_state", .key = "state"},
+    {.title = "say_url", .flags = COLUMN_FLEX, .least = 12, .key = "url", .rank = 2},
+    {.title = "say_reason", .key = "reason", .flags = COLUMN_ROOM},
+    {.title = "say_advice", .key = "fix", .flags = COLUMN_FLEX, .least = 20, .rank = 1},
 };
 
 static const char *doctor_text(const struct node *check, const char *key, const char *without)

@@ -41,35 +41,35 @@ static void gpus_memory(struct table *t, const json_t *pool, const struct when *
     }
 
 static const struct column POOLS[] = {
-    {.title = MSG_CLUSTER, .rank = 9, .key = "cluster"},
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 8, .draw = gpus_pool},
-    {.title = MSG_TYPE, .flags = COLUMN_FLEX, .least = 6, .rank = 8, .key = "type"},
-    GPUS(MSG_TOTAL, "gpus.total", 0),
-    GPUS(MSG_USED, "gpus.used", 0),
-    {.title = MSG_UTIL, .flags = COLUMN_RIGHT, .rank = 1, .draw = gpus_util},
-    {.title = MSG_MEM, .flags = COLUMN_RIGHT, .rank = 6, .draw = gpus_memory},
-    {.title = MSG_HELD_IDLE,
+    {.title = "say_cluster", .rank = 9, .key = "cluster"},
+    {.title = "say_pool", .flags = COLUMN_FLEX, .least = 8, .draw = gpus_pool},
+    {.title = "say_type", .flags = COLUMN_FLEX, .least = 6, .rank = 8, .key = "type"},
+    GPUS("say_total", "gpus.total", 0),
+    GPUS("say_used", "gpus.used", 0),
+    {.title = "say_util", .flags = COLUMN_RIGHT, .rank = 1, .draw = gpus_util},
+    {.title = "say_mem", .flags = COLUMN_RIGHT, .rank = 6, .draw = gpus_memory},
+    {.title = "say_held_idle",
      .flags = COLUMN_RIGHT,
      .rank = 4,
      .key = "gpus.idle_held",
      .as = CELL_VALUE},
-    GPUS(MSG_FOREIGN, "gpus.foreign", 7),
-    GPUS(MSG_FREE, "gpus.free", 0),
-    GPUS(MSG_DRAINING, "gpus.draining", 6),
-    GPUS(MSG_BAD, "gpus.bad", 5),
-    GPUS(MSG_LARGEST, "largest_gang", 0),
-    GPUS(MSG_WAITING, "queued", 2),
-    {.title = MSG_NEXT_FREE, .rank = 3, .key = "next_free", .as = CELL_TIME},
+    GPUS("say_foreign", "gpus.foreign", 7),
+    GPUS("say_free", "gpus.free", 0),
+    GPUS("say_draining", "gpus.draining", 6),
+    GPUS("say_bad", "gpus.bad", 5),
+    GPUS("say_largest", "largest_gang", 0),
+    GPUS("say_waiting", "queued", 2),
+    {.title = "say_next_free", .rank = 3, .key = "next_free", .as = CELL_TIME},
 };
 
 static const struct column POOL_LIST[] = {
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 8, .key = "pool"},
-    {.title = MSG_CLUSTER, .rank = 3, .key = "cluster"},
-    {.title = MSG_NODES, .flags = COLUMN_RIGHT, .key = "nodes", .as = CELL_NUMBER},
-    {.title = MSG_TYPE, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "type"},
-    {.title = MSG_TOTAL, .flags = COLUMN_RIGHT, .key = "gpus.total", .as = CELL_NUMBER},
-    {.title = MSG_FREE, .flags = COLUMN_RIGHT, .key = "gpus.free", .as = CELL_NUMBER},
-    {.title = MSG_WAITING, .flags = COLUMN_RIGHT, .rank = 1, .key = "queued", .as = CELL_NUMBER},
+    {.title = "say_pool", .flags = COLUMN_FLEX, .least = 8, .key = "pool"},
+    {.title = "say_cluster", .rank = 3, .key = "cluster"},
+    {.title = "say_nodes", .flags = COLUMN_RIGHT, .key = "nodes", .as = CELL_NUMBER},
+    {.title = "say_type", .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "type"},
+    {.title = "say_total", .flags = COLUMN_RIGHT, .key = "gpus.total", .as = CELL_NUMBER},
+    {.title = "say_free", .flags = COLUMN_RIGHT, .key = "gpus.free", .as = CELL_NUMBER},
+    {.title = "say_waiting", .flags = COLUMN_RIGHT, .rank = 1, .key = "queued", .as = CELL_NUMBER},
 };
 
 static const struct command GPUS_COMMANDS[] = {
@@ -86,7 +86,7 @@ static const struct command GPUS_COMMANDS[] = {
         .example = "argus gpus --watch\tuntil Ctrl-C",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/pools",
-                .table = {.key = "pools", COLUMNS(POOLS), .none = MSG_NO_POOLS}},
+                .table = {.key = "pools", COLUMNS(POOLS), .none = "say_no_pools"}},
     },
     {
         .name = "pool ls",
@@ -101,7 +101,7 @@ static const struct command GPUS_COMMANDS[] = {
                 .table = {.key = "pools",
                           COLUMNS(POOL_LIST),
                           .having = "pool", /* the whole cluster is no pool */
-                          .none = MSG_NO_LABELS}},
+                          .none = "say_no_labels"}},
     },
 };
 

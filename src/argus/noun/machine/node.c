@@ -72,15 +72,15 @@ static void node_reason(struct table *t, const json_t *node, const struct when *
 }
 
 static const struct column NODES[] = {
-    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 12, .draw = node_name},
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "pool"},
-    {.title = MSG_STATE, .flags = COLUMN_FLEX, .least = 8, .draw = node_state},
-    {.title = MSG_GPUS, .flags = COLUMN_RIGHT, .draw = node_gpus},
-    {.title = MSG_JOBS, .flags = COLUMN_FLEX, .least = 8, .rank = 1, .draw = node_jobs},
-    {.title = MSG_HEALTH, .flags = COLUMN_FLEX, .least = 6, .rank = 4, .key = "health"},
-    {.title = MSG_SINCE, .rank = 3, .key = "since", .as = CELL_TIME},
-    {.title = MSG_IP, .flags = COLUMN_WIDE, .key = "ip"},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = node_reason},
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 12, .draw = node_name},
+    {.title = "say_pool", .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "pool"},
+    {.title = "say_state", .flags = COLUMN_FLEX, .least = 8, .draw = node_state},
+    {.title = "say_gpus", .flags = COLUMN_RIGHT, .draw = node_gpus},
+    {.title = "say_jobs", .flags = COLUMN_FLEX, .least = 8, .rank = 1, .draw = node_jobs},
+    {.title = "say_health", .flags = COLUMN_FLEX, .least = 6, .rank = 4, .key = "health"},
+    {.title = "say_since", .rank = 3, .key = "since", .as = CELL_TIME},
+    {.title = "say_ip", .flags = COLUMN_WIDE, .key = "ip"},
+    {.title = "say_reason", .flags = COLUMN_ROOM, .draw = node_reason},
 };
 
 static const usec_t NODE_ADD_PATIENCE = 120 * USEC_SEC;
@@ -507,7 +507,7 @@ static const struct command NODE_COMMANDS[] = {
                 "not see.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/nodes",
-                .table = {.key = "nodes", COLUMNS(NODES), .none = MSG_NO_NODES}},
+                .table = {.key = "nodes", COLUMNS(NODES), .none = "say_no_nodes"}},
     },
     {
         .name = "node add",

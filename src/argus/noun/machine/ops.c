@@ -113,16 +113,16 @@ static void ops_approvals(struct table *t, const json_t *plan, const struct when
 }
 
 static const struct column PLANS[] = {
-    {.title = MSG_ID, .key = "id", .style = STYLE_BOLD},
-    {.title = MSG_OPS_ACTION, .key = "action"},
-    {.title = MSG_OPS_TARGET, .flags = COLUMN_FLEX, .least = 8, .key = "target"},
-    {.title = MSG_STATE, .draw = ops_state},
-    {.title = MSG_OPS_APPROVALS, .draw = ops_approvals, .rank = 1},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user", .rank = 2},
-    {.title = MSG_EXPIRES, .key = "expires_at", .as = CELL_TIME, .rank = 3},
+    {.title = "say_id", .key = "id", .style = STYLE_BOLD},
+    {.title = "say_ops_action", .key = "action"},
+    {.title = "say_ops_target", .flags = COLUMN_FLEX, .least = 8, .key = "target"},
+    {.title = "say_state", .draw = ops_state},
+    {.title = "say_ops_approvals", .draw = ops_approvals, .rank = 1},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user", .rank = 2},
+    {.title = "say_expires", .key = "expires_at", .as = CELL_TIME, .rank = 3},
 };
 
-static void ops_print_reason(struct cli *cli, enum msg_id says, const json_t *step, const char *key)
+static void ops_print_reason(struct cli *cli, const char *says, const json_t *step, const char *key)
 {
     char line[2048];
     const char *text = json_get_str(json_get_object(step, key), "text", NULL);
@@ -139,8 +139,8 @@ static void ops_print_steps(struct cli *cli, const json_t *plan)
     json_array_foreach (json_get_array(plan, "steps"), i, step) {
         (void)fprintf(cli->out, "%zu. %s: %s\n", i + 1, member_str(step, "step"),
                       member_str(step, "state"));
-        ops_print_reason(cli, MSG_OPS_EXPECTED, step, "expected");
-        ops_print_reason(cli, MSG_OPS_FOUND, step, "real");
+        ops_print_reason(cli, "say_ops_expected", step, "expected");
+        ops_print_reason(cli, "say_ops_found", step, "real");
     }
 }
 
@@ -149,7 +149,7 @@ static void ops_print_changes(struct cli *cli, const json_t *plan)
     size_t i;
     json_t *change;
     json_array_foreach (json_get_array(plan, "difference"), i, change)
-        cli_say(cli, MSG_OPS_CHANGED, member_str(change, "fact"), member_str(change, "planned"),
+        cli_say(cli, "say_ops_changed", member_str(change, "fact"), member_str(change, "planned"),
                 member_str(change, "now"));
 }
 
@@ -180,13 +180,13 @@ static void ops_print(struct cli *cli, const json_t *plan, const struct seen *se
     ops_print_steps(cli, plan);
     text_printf(count, "%zu", json_array_size(jobs));
     text_printf(risk, "%.1f", json_get_real(plan, "at_risk_gpu_hours", 0));
-    cli_say(cli, MSG_OPS_RISK, count, risk, NULL);
+    cli_say(cli, "say_ops_risk", count, risk, NULL);
     ops_print_changes(cli, plan);
     if (!str_eq(state, "waiting"))
         return;
     bool lacks = (double)json_array_size(json_get_array(plan, "approvals")) <
                  json_get_real(plan, "needs", 0);
-    cli_say(cli, lacks ? MSG_OPS_APPROVE_NEXT : MSG_OPS_APPLY_NEXT, id, NULL, NULL);
+    cli_say(cli, lacks ? "say_ops_approve_next" : "say_ops_apply_next", id, NULL, NULL);
 }
 
 /* ---- apply ---- */
@@ -256,7 +256,7 @@ static const struct command OPS_COMMANDS[] = {
      .text = "Yours; admins see all. The newest come first.",
      OPTS(LS_OPTS),
      .ask = {.path = "/v1/ops/plans",
-             .table = {.key = "plans", COLUMNS(PLANS), .none = MSG_OPS_NO_PLANS}}},
+             .table = {.key = "plans", COLUMNS(PLANS), .none = "say_ops_no_plans"}}},
     {.name = "ops show",
      OPS_ONE("PLAN"),
      .summary = "show a plan: what it touches, and what each step came to",

@@ -134,24 +134,24 @@ static void forecast_early(struct table *t, const json_t *pool, const struct whe
         .title = (title_), .flags = COLUMN_RIGHT, .rank = (rank_), .draw = forecast_##name_        \
     }
 static const struct column FORECAST_COLUMNS[] = {
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6, .draw = forecast_pool},
-    FORECAST_COLUMN(MSG_CAPACITY, capacity, 0),
-    FORECAST_COLUMN(MSG_LAST_WEEK, last_week, 0),
-    FORECAST_COLUMN(MSG_NEXT_WEEK, next, 0),
-    FORECAST_COLUMN(MSG_FAR_WEEK, last, 0),
-    FORECAST_COLUMN(MSG_FULL_AT, full, 0),
-    FORECAST_COLUMN(MSG_FULL_EARLY, early, 1),
-    FORECAST_COLUMN(MSG_ERROR_GPUS, error, 2),
-    FORECAST_COLUMN(MSG_NAIVE_GPUS, naive, 3),
+    {.title = "say_pool", .flags = COLUMN_FLEX, .least = 6, .draw = forecast_pool},
+    FORECAST_COLUMN("say_capacity", capacity, 0),
+    FORECAST_COLUMN("say_last_week", last_week, 0),
+    FORECAST_COLUMN("say_next_week", next, 0),
+    FORECAST_COLUMN("say_far_week", last, 0),
+    FORECAST_COLUMN("say_full_at", full, 0),
+    FORECAST_COLUMN("say_full_early", early, 1),
+    FORECAST_COLUMN("say_error_gpus", error, 2),
+    FORECAST_COLUMN("say_naive_gpus", naive, 3),
 };
 
 /* ---- a pool's weeks ---- */
 
 static const struct column WEEK_COLUMNS[] = {
-    {.title = MSG_WEEK_FROM},
-    {.title = MSG_DEMAND, .flags = COLUMN_RIGHT},
-    {.title = MSG_LOW, .flags = COLUMN_RIGHT},
-    {.title = MSG_HIGH, .flags = COLUMN_RIGHT},
+    {.title = "say_week_from"},
+    {.title = "say_demand", .flags = COLUMN_RIGHT},
+    {.title = "say_low", .flags = COLUMN_RIGHT},
+    {.title = "say_high", .flags = COLUMN_RIGHT},
 };
 
 static void print_weeks(struct cli *cli, const json_t *pool, int output)
@@ -176,10 +176,13 @@ static void print_weeks(struct cli *cli, const json_t *pool, int output)
 /* ---- what if ---- */
 
 static const struct column SIDE_COLUMNS[] = {
-    {.title = MSG_NODES, .flags = COLUMN_RIGHT},      {.title = MSG_UTIL, .flags = COLUMN_RIGHT},
-    {.title = MSG_MEAN_WAIT, .flags = COLUMN_RIGHT},  {.title = MSG_P95, .flags = COLUMN_RIGHT},
-    {.title = MSG_NEVER, .flags = COLUMN_RIGHT},      {.title = MSG_FULL_AT, .flags = COLUMN_RIGHT},
-    {.title = MSG_FULL_EARLY, .flags = COLUMN_RIGHT},
+    {.title = "say_nodes", .flags = COLUMN_RIGHT},
+    {.title = "say_util", .flags = COLUMN_RIGHT},
+    {.title = "say_mean_wait", .flags = COLUMN_RIGHT},
+    {.title = "say_p95", .flags = COLUMN_RIGHT},
+    {.title = "say_never", .flags = COLUMN_RIGHT},
+    {.title = "say_full_at", .flags = COLUMN_RIGHT},
+    {.title = "say_full_early", .flags = COLUMN_RIGHT},
 };
 
 static void add_wait(struct table *t, const json_t *side, const char *key)
@@ -223,7 +226,7 @@ static void print_whatif(struct cli *cli, const json_t *pool, int output)
     (void)table_print(t, &cli->term, output == OUTPUT_WIDE, cli->out);
     (void)snprintf(jobs, sizeof(jobs), "%lld", (long long)json_get_int(what_if, "jobs", 0));
     (void)snprintf(day, sizeof(day), "%.*s", DAY_TEXT, member_str(what_if, "from"));
-    cli_say(cli, MSG_PLAYED_AGAIN, jobs, day, "");
+    cli_say(cli, "say_played_again", jobs, day, "");
 }
 
 /* ---- the command ---- */
@@ -252,11 +255,11 @@ static void say_limits(struct cli *cli, const json_t *pools)
         if (!json_is_true(json_object_get(pool, "enough"))) {
             (void)snprintf(a, sizeof(a), "%lld", (long long)json_get_int(pool, "days", 0));
             (void)snprintf(b, sizeof(b), "%lld", (long long)json_get_int(pool, "days_needed", 0));
-            cli_say(cli, MSG_SHORT_HISTORY, name, a, b);
+            cli_say(cli, "say_short_history", name, a, b);
         }
         if (full > 0) {
             (void)snprintf(a, sizeof(a), "%lld", (long long)full);
-            cli_say(cli, MSG_SATURATED, name, a, "");
+            cli_say(cli, "say_saturated", name, a, "");
         }
     }
 }

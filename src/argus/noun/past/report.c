@@ -124,27 +124,27 @@ static void report_name(struct table *t, const json_t *series, const struct when
     }
 #define REPORT_NAMES                                                                               \
     {                                                                                              \
-        .title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .draw = report_name                   \
+        .title = "say_name", .flags = COLUMN_FLEX, .least = 8, .draw = report_name                 \
     }
 static const struct column POOL_COLUMNS[] = {
     REPORT_NAMES,
-    REPORT_COLUMN(MSG_CAPACITY, capacity, 0),
-    REPORT_COLUMN(MSG_USED, used, 0),
-    REPORT_COLUMN(MSG_HELD_IDLE, held_idle, 0),
-    REPORT_COLUMN(MSG_BLOCKED, blocked, 3),
-    REPORT_COLUMN(MSG_FREE, free, 0),
-    REPORT_COLUMN(MSG_DRAINING, draining, 5),
-    REPORT_COLUMN(MSG_BAD, broken, 2),
-    REPORT_COLUMN(MSG_FOREIGN, foreign, 6),
-    REPORT_COLUMN(MSG_UNMEASURED, unknown, 4),
-    REPORT_COLUMN(MSG_UTIL, util, 0),
+    REPORT_COLUMN("say_capacity", capacity, 0),
+    REPORT_COLUMN("say_used", used, 0),
+    REPORT_COLUMN("say_held_idle", held_idle, 0),
+    REPORT_COLUMN("say_blocked", blocked, 3),
+    REPORT_COLUMN("say_free", free, 0),
+    REPORT_COLUMN("say_draining", draining, 5),
+    REPORT_COLUMN("say_bad", broken, 2),
+    REPORT_COLUMN("say_foreign", foreign, 6),
+    REPORT_COLUMN("say_unmeasured", unknown, 4),
+    REPORT_COLUMN("say_util", util, 0),
 };
 static const struct column PEOPLE_COLUMNS[] = {
     REPORT_NAMES,
-    REPORT_COLUMN(MSG_USED, used, 0),
-    REPORT_COLUMN(MSG_HELD_IDLE, held_idle, 0),
-    REPORT_COLUMN(MSG_UNMEASURED, unknown, 1),
-    REPORT_COLUMN(MSG_UTIL, util, 0),
+    REPORT_COLUMN("say_used", used, 0),
+    REPORT_COLUMN("say_held_idle", held_idle, 0),
+    REPORT_COLUMN("say_unmeasured", unknown, 1),
+    REPORT_COLUMN("say_util", util, 0),
 };
 
 static void csv_text(FILE *out, const char *text)
@@ -232,7 +232,7 @@ static int report_gpu_run(struct cli *cli, void *opts, const struct strv *args, 
                                   .columns = people ? PEOPLE_COLUMNS : POOL_COLUMNS,
                                   .n_columns =
                                       people ? array_len(PEOPLE_COLUMNS) : array_len(POOL_COLUMNS),
-                                  .none = MSG_NO_USAGE};
+                                  .none = "say_no_usage"};
     listing_print(cli, &table, answer, o->output, o->utc);
     return 0;
 }
@@ -286,8 +286,9 @@ static void waste_advice(struct table *t, const json_t *job, const struct when *
     const char *const texts[] = {number, "", ""};
     (void)snprintf(number, sizeof(number), "%lld",
                    (long long)json_get_int(job, fewer ? "advised_gpus" : "save_freq", 0));
-    table_add(t, STYLE_PLAIN,
-              msg_fill(w->lang, fewer ? MSG_FEWER_GPUS : MSG_SAVE_EACH, texts, line, sizeof(line)));
+    table_add(
+        t, STYLE_PLAIN,
+        msg_fill(w->lang, fewer ? "say_fewer_gpus" : "say_save_each", texts, line, sizeof(line)));
 }
 
 #define WASTE_COLUMN(title_, name_, rank_)                                                         \
@@ -295,16 +296,16 @@ static void waste_advice(struct table *t, const json_t *job, const struct when *
         .title = (title_), .flags = COLUMN_RIGHT, .rank = (rank_), .draw = waste_##name_           \
     }
 static const struct column WASTE_COLUMNS[] = {
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "id", .style = STYLE_BOLD},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 4, .rank = 3, .key = "user"},
-    WASTE_COLUMN(MSG_GPU_HOURS, held, 0),
-    WASTE_COLUMN(MSG_HELD_IDLE, idle, 0),
-    WASTE_COLUMN(MSG_REDONE, redone, 1),
-    WASTE_COLUMN(MSG_LOST_STEPS, failed, 0),
-    WASTE_COLUMN(MSG_BETWEEN, between, 1),
-    WASTE_COLUMN(MSG_UNMEASURED, unknown, 2),
-    WASTE_COLUMN(MSG_GAIN, gain, 0),
-    {.title = MSG_ADVICE, .flags = COLUMN_ROOM, .draw = waste_advice},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 12, .key = "id", .style = STYLE_BOLD},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 4, .rank = 3, .key = "user"},
+    WASTE_COLUMN("say_gpu_hours", held, 0),
+    WASTE_COLUMN("say_held_idle", idle, 0),
+    WASTE_COLUMN("say_redone", redone, 1),
+    WASTE_COLUMN("say_lost_steps", failed, 0),
+    WASTE_COLUMN("say_between", between, 1),
+    WASTE_COLUMN("say_unmeasured", unknown, 2),
+    WASTE_COLUMN("say_gain", gain, 0),
+    {.title = "say_advice", .flags = COLUMN_ROOM, .draw = waste_advice},
 };
 
 static const char *const WASTE_KEYS[] = {"gpus",          "gpu_hours",    "idle_hours",
@@ -338,14 +339,14 @@ static void waste_say_tried(struct cli *cli, const json_t *answer)
     const json_t *tried = json_get_object(answer, "back_test");
     char jobs[32], saved[32], wrong[32];
     if (json_get_int(tried, "tried", 0) <= 0) {
-        cli_say(cli, MSG_ADVICE_UNTRIED, "", "", "");
+        cli_say(cli, "say_advice_untried", "", "", "");
         return;
     }
     (void)snprintf(jobs, sizeof(jobs), "%lld", (long long)json_get_int(tried, "tried", 0));
     (void)snprintf(saved, sizeof(saved), "%.1f/%.1f", json_get_real(tried, "saved_hours", 0),
                    json_get_real(tried, "held_hours", 0));
     (void)snprintf(wrong, sizeof(wrong), "%lld", (long long)json_get_int(tried, "too_small", 0));
-    cli_say(cli, MSG_ADVICE_TRIED, jobs, saved, wrong);
+    cli_say(cli, "say_advice_tried", jobs, saved, wrong);
 }
 
 static int report_waste_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -371,7 +372,7 @@ static int report_waste_run(struct cli *cli, void *opts, const struct strv *args
     const struct listing table = {.key = "jobs",
                                   .columns = WASTE_COLUMNS,
                                   .n_columns = array_len(WASTE_COLUMNS),
-                                  .none = MSG_NO_USAGE};
+                                  .none = "say_no_usage"};
     listing_print(cli, &table, answer, o->output, o->utc);
     waste_say_tried(cli, answer);
     return 0;

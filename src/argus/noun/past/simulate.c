@@ -261,12 +261,12 @@ static const struct opt LS_OPTS[] = {LISTING_OPTS};
 static const struct opt DO_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
 
 static const struct column SIMULATIONS[] = {
-    {.title = MSG_ID, .key = "id"},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .key = "name"},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "user"},
-    {.title = MSG_STATE, .key = "state"},
-    {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 1, .key = "jobs", .as = CELL_VALUE},
-    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
+    {.title = "say_id", .key = "id"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 8, .key = "name"},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "user"},
+    {.title = "say_state", .key = "state"},
+    {.title = "say_jobs", .flags = COLUMN_RIGHT, .rank = 1, .key = "jobs", .as = CELL_VALUE},
+    {.title = "say_made", .key = "created_at", .as = CELL_TIME},
 };
 
 static const struct command SIMULATE_COMMANDS[] = {
@@ -306,7 +306,9 @@ static const struct command SIMULATE_COMMANDS[] = {
                 "are kept.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/simulations",
-                .table = {.key = "simulations", COLUMNS(SIMULATIONS), .none = MSG_NO_SIMULATIONS}},
+                .table = {.key = "simulations",
+                          COLUMNS(SIMULATIONS),
+                          .none = "say_no_simulations"}},
     },
     {
         .name = "simulate show",
@@ -329,7 +331,7 @@ static const struct command SIMULATE_COMMANDS[] = {
         OPTS(DO_OPTS),
         .ask = {.method = "POST",
                 .path = "/v1/simulations/{}:cancel",
-                .done = MSG_DONE_CANCELLED,
+                .done = "say_done_cancelled",
                 .subject = "simulation {id}"},
     },
     {
@@ -342,7 +344,7 @@ static const struct command SIMULATE_COMMANDS[] = {
         OPTS(DO_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/simulations/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "simulation {id}"},
     },
 };

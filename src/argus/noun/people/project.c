@@ -91,18 +91,18 @@ static void project_members(struct table *t, const json_t *project, const struct
 }
 
 static const struct column PROJECTS[] = {
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 12, .key = "name"},
-    {.title = MSG_MEMBERS, .flags = COLUMN_FLEX, .least = 10, .draw = project_members},
-    {.title = MSG_POOL, .flags = COLUMN_FLEX, .least = 6, .key = "pool"},
-    {.title = MSG_SHARE, .flags = COLUMN_RIGHT, .key = "share", .as = CELL_VALUE},
-    {.title = MSG_PRIO, .flags = COLUMN_RIGHT, .key = "priority_ceiling", .as = CELL_VALUE},
-    {.title = MSG_GPU_USE,
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 12, .key = "name"},
+    {.title = "say_members", .flags = COLUMN_FLEX, .least = 10, .draw = project_members},
+    {.title = "say_pool", .flags = COLUMN_FLEX, .least = 6, .key = "pool"},
+    {.title = "say_share", .flags = COLUMN_RIGHT, .key = "share", .as = CELL_VALUE},
+    {.title = "say_prio", .flags = COLUMN_RIGHT, .key = "priority_ceiling", .as = CELL_VALUE},
+    {.title = "say_gpu_use",
      .flags = COLUMN_RIGHT,
      .key = "usage.gpus",
      .most = "quota.gpus_ceiling",
      .as = CELL_USE},
-    {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .draw = account_jobs},
-    {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "note"},
+    {.title = "say_jobs", .flags = COLUMN_RIGHT, .draw = account_jobs},
+    {.title = "say_note", .flags = COLUMN_FLEX, .least = 8, .rank = 1, .key = "note"},
 };
 
 static const struct command PROJECT_COMMANDS[] = {
@@ -122,7 +122,7 @@ static const struct command PROJECT_COMMANDS[] = {
         .ask = {.method = "POST",
                 .path = "/v1/projects",
                 .arg_to = "body:name",
-                .done = MSG_DONE_MADE,
+                .done = "say_done_made",
                 .subject = "project {name}"},
     },
     {
@@ -156,7 +156,7 @@ static const struct command PROJECT_COMMANDS[] = {
         .ask = {.method = "PATCH",
                 .path = "/v1/projects/{}",
                 .nothing = "cli_no_change_project",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "project {name}"},
     },
     {
@@ -168,7 +168,7 @@ static const struct command PROJECT_COMMANDS[] = {
         .text = "For admins. One whose jobs are not all over stays. Jobs that ended keep the name.",
         .ask = {.method = "DELETE",
                 .path = "/v1/projects/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "project {name}"},
     },
 };

@@ -71,11 +71,11 @@ static const struct opt RM_OPTS[] = {
 };
 
 static const struct column SECRETS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "name"},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 6, .key = "project"},
-    {.title = MSG_MADE, .rank = 1, .key = "created_at", .as = CELL_TIME},
-    {.title = MSG_LAST_USE, .key = "last_use_at", .as = CELL_TIME},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 12, .key = "name"},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 6, .key = "project"},
+    {.title = "say_made", .rank = 1, .key = "created_at", .as = CELL_TIME},
+    {.title = "say_last_use", .key = "last_use_at", .as = CELL_TIME},
 };
 
 /* A line that is typed, without echo. */
@@ -184,7 +184,7 @@ static const struct command SECRET_COMMANDS[] = {
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/secrets/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "secret {name}"},
     },
 };

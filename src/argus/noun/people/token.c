@@ -58,14 +58,14 @@ static void token_state(struct table *t, const json_t *token, const struct when 
 }
 
 static const struct column TOKENS[] = {
-    {.title = MSG_ID, .key = "id"},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .key = "name"},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
-    {.title = MSG_ROLE, .key = "role"},
-    {.title = MSG_STATE, .draw = token_state},
-    {.title = MSG_EXPIRES, .key = "expires_at", .as = CELL_TIME},
-    {.title = MSG_LAST_USE, .rank = 1, .key = "last_use_at", .as = CELL_TIME},
-    {.title = MSG_MADE, .rank = 2, .key = "created_at", .as = CELL_TIME},
+    {.title = "say_id", .key = "id"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 6, .key = "name"},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = "say_role", .key = "role"},
+    {.title = "say_state", .draw = token_state},
+    {.title = "say_expires", .key = "expires_at", .as = CELL_TIME},
+    {.title = "say_last_use", .rank = 1, .key = "last_use_at", .as = CELL_TIME},
+    {.title = "say_made", .rank = 2, .key = "created_at", .as = CELL_TIME},
 };
 
 static void token_print_new(struct cli *cli, const json_t *token, const struct seen *seen)
@@ -87,12 +87,12 @@ static const struct opt SESSION_LS_OPTS[] = {
 };
 
 static const struct column SESSIONS[] = {
-    {.title = MSG_ID, .key = "id"},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
-    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
-    {.title = MSG_LAST_USE, .key = "last_use_at", .as = CELL_TIME},
-    {.title = MSG_EXPIRES, .rank = 1, .key = "expires_at", .as = CELL_TIME},
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "agent"},
+    {.title = "say_id", .key = "id"},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = "say_made", .key = "created_at", .as = CELL_TIME},
+    {.title = "say_last_use", .key = "last_use_at", .as = CELL_TIME},
+    {.title = "say_expires", .rank = 1, .key = "expires_at", .as = CELL_TIME},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 6, .rank = 2, .key = "agent"},
 };
 
 static const struct command TOKEN_COMMANDS[] = {
@@ -127,7 +127,7 @@ static const struct command TOKEN_COMMANDS[] = {
         .example = "argus token revoke 3f2a9c01b7de\tit opens nothing from now on",
         .ask = {.method = "DELETE",
                 .path = "/v1/tokens/{}",
-                .done = MSG_DONE_REVOKED,
+                .done = "say_done_revoked",
                 .subject = "token {id}"},
     },
     {
@@ -150,7 +150,7 @@ static const struct command TOKEN_COMMANDS[] = {
         .example = "argus session end 3f2a9c01b7de\tthat browser is logged out",
         .ask = {.method = "DELETE",
                 .path = "/v1/sessions/{}",
-                .done = MSG_DONE_REVOKED,
+                .done = "say_done_revoked",
                 .subject = "session {id}"},
     },
 };

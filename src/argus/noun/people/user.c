@@ -45,14 +45,14 @@ static void user_state(struct table *t, const json_t *user, const struct when *w
 }
 
 static const struct column USERS[] = {
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 12, .key = "name"},
-    {.title = MSG_ROLE, .key = "role"},
-    {.title = MSG_STATE, .draw = user_state},
-    {.title = MSG_PROJECTS, .flags = COLUMN_FLEX, .least = 8, .key = "projects", .as = CELL_LIST},
-    {.title = MSG_TOKENS, .flags = COLUMN_RIGHT, .key = "tokens", .as = CELL_NUMBER},
-    {.title = MSG_JOBS, .flags = COLUMN_RIGHT, .rank = 2, .draw = account_jobs},
-    {.title = MSG_LAST_USE, .rank = 1, .key = "last_use_at", .as = CELL_TIME},
-    {.title = MSG_NOTE, .flags = COLUMN_FLEX, .least = 8, .rank = 3, .key = "note"},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 12, .key = "name"},
+    {.title = "say_role", .key = "role"},
+    {.title = "say_state", .draw = user_state},
+    {.title = "say_projects", .flags = COLUMN_FLEX, .least = 8, .key = "projects", .as = CELL_LIST},
+    {.title = "say_tokens", .flags = COLUMN_RIGHT, .key = "tokens", .as = CELL_NUMBER},
+    {.title = "say_jobs", .flags = COLUMN_RIGHT, .rank = 2, .draw = account_jobs},
+    {.title = "say_last_use", .rank = 1, .key = "last_use_at", .as = CELL_TIME},
+    {.title = "say_note", .flags = COLUMN_FLEX, .least = 8, .rank = 3, .key = "note"},
 };
 
 static const struct command USER_COMMANDS[] = {
@@ -73,7 +73,7 @@ static const struct command USER_COMMANDS[] = {
         .ask = {.method = "POST",
                 .path = "/v1/users",
                 .arg_to = "body:name",
-                .done = MSG_DONE_MADE,
+                .done = "say_done_made",
                 .subject = "user {name}",
                 .next = "argus token add --user {name}"},
     },
@@ -99,7 +99,7 @@ static const struct command USER_COMMANDS[] = {
         .ask = {.method = "PATCH",
                 .path = "/v1/users/{}",
                 .nothing = "cli_no_change_user",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "user {name}"},
     },
     {
@@ -113,7 +113,7 @@ static const struct command USER_COMMANDS[] = {
                 "the user and closes the door.",
         .ask = {.method = "DELETE",
                 .path = "/v1/users/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "user {name}"},
     },
 };

@@ -227,7 +227,7 @@ static int retry_report(struct cli *cli,
         return message_refuse(err, ERR_INTERNAL, "cli_job_not_named", MESSAGE_NO_ARGS);
     (void)fprintf(cli->out, "%s\n", id);
     (void)fflush(cli->out); /* ferror(out) tells at the end */
-    cli_say(cli, MSG_NEXT_STEPS, id, id, id);
+    cli_say(cli, "say_next_steps", id, id, id);
     return 0;
 }
 

@@ -100,7 +100,7 @@ static int ls_page(struct cli *cli, void *opts, const struct strv *args, struct 
         struct when w = cli_when(cli, o->utc);
         jobtable_print(cli, jobs, JOBTABLE_LIST, &w, o->output == OUTPUT_WIDE);
         if (more)
-            cli_say(cli, MSG_MORE, "", "", "");
+            cli_say(cli, "say_more", "", "", "");
     }
     return 0;
 }

@@ -108,15 +108,15 @@ static void notebook_gpus(struct table *t, const json_t *item, const struct when
 }
 
 static const struct column NOTEBOOKS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 8, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_STATE, .flags = COLUMN_FLEX, .least = 9, .draw = notebook_state},
-    {.title = MSG_GPU_USE, .flags = COLUMN_RIGHT, .draw = notebook_gpus},
-    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "node"},
-    {.title = MSG_NOTEBOOK_IDLE, .flags = COLUMN_FLEX, .least = 5, .key = "idle_for"},
-    {.title = MSG_NOTEBOOK_STOPS, .flags = COLUMN_FLEX, .least = 5, .key = "stops_in", .rank = 1},
-    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 6, .key = "owner", .rank = 2},
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job", .rank = 3},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = notebook_reason},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 8, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_state", .flags = COLUMN_FLEX, .least = 9, .draw = notebook_state},
+    {.title = "say_gpu_use", .flags = COLUMN_RIGHT, .draw = notebook_gpus},
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .key = "node"},
+    {.title = "say_notebook_idle", .flags = COLUMN_FLEX, .least = 5, .key = "idle_for"},
+    {.title = "say_notebook_stops", .flags = COLUMN_FLEX, .least = 5, .key = "stops_in", .rank = 1},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 6, .key = "owner", .rank = 2},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 12, .key = "job", .rank = 3},
+    {.title = "say_reason", .flags = COLUMN_ROOM, .draw = notebook_reason},
 };
 
 /* ---- start ---- */
@@ -143,7 +143,7 @@ static int notebook_start(struct cli *cli, void *opts, const struct strv *args, 
         cli_emit(cli, answer, o->output);
     } else {
         (void)fprintf(cli->out, "%s\n", name);
-        cli_say(cli, MSG_NEXT_NOTEBOOK, name, name, NULL);
+        cli_say(cli, "say_next_notebook", name, name, NULL);
     }
     return 0;
 }
@@ -190,7 +190,7 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         .text = "Yours; admins see all.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/notebooks",
-                .table = {.key = "notebooks", COLUMNS(NOTEBOOKS), .none = MSG_NO_NOTEBOOKS}},
+                .table = {.key = "notebooks", COLUMNS(NOTEBOOKS), .none = "say_no_notebooks"}},
     },
     {
         .name = "notebook show",
@@ -221,7 +221,7 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         OPTS(EXTEND_OPTS),
         .ask = {.method = "POST",
                 .path = "/v1/notebooks/{}:extend",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "notebook {name}"},
     },
     {
@@ -234,7 +234,7 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         OPTS(WHOSE_OPTS),
         .ask = {.method = "POST",
                 .path = "/v1/notebooks/{}:stop",
-                .done = MSG_DONE_STOPPED,
+                .done = "say_done_stopped",
                 .subject = "notebook {name}"},
     },
     {
@@ -247,7 +247,7 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         OPTS(WHOSE_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/notebooks/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "notebook {name}"},
     },
 };

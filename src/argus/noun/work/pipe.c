@@ -196,34 +196,38 @@ static void pipe_reason(struct table *t, const json_t *step, const struct when *
 }
 
 static const struct column PIPELINES[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 6, .key = "owner"},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 2},
-    {.title = MSG_STEPS, .flags = COLUMN_FLEX, .least = 12, .key = "steps", .as = CELL_LIST},
-    {.title = MSG_SCHEDULE, .flags = COLUMN_FLEX, .least = 9, .key = "cron", .rank = 1},
-    {.title = MSG_NEXT_AT, .key = "next_at", .as = CELL_TIME},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 16, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 6, .key = "owner"},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 2},
+    {.title = "say_steps", .flags = COLUMN_FLEX, .least = 12, .key = "steps", .as = CELL_LIST},
+    {.title = "say_schedule", .flags = COLUMN_FLEX, .least = 9, .key = "cron", .rank = 1},
+    {.title = "say_next_at", .key = "next_at", .as = CELL_TIME},
 };
 static const struct column RUNS[] = {
-    {.title = MSG_RUN, .flags = COLUMN_FLEX, .least = 16, .key = "id", .style = STYLE_BOLD},
-    {.title = MSG_STATE, .draw = pipe_state},
-    {.title = MSG_STEPS, .draw = pipe_done},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user", .rank = 2},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
-    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME},
-    {.title = MSG_ENDED_AT, .key = "ended_at", .as = CELL_TIME, .rank = 1},
+    {.title = "say_run", .flags = COLUMN_FLEX, .least = 16, .key = "id", .style = STYLE_BOLD},
+    {.title = "say_state", .draw = pipe_state},
+    {.title = "say_steps", .draw = pipe_done},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user", .rank = 2},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
+    {.title = "say_made", .key = "created_at", .as = CELL_TIME},
+    {.title = "say_ended_at", .key = "ended_at", .as = CELL_TIME, .rank = 1},
 };
 static const struct column STEPS[] = {
-    {.title = MSG_STEP_NAME, .flags = COLUMN_FLEX, .least = 10, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_STATE, .draw = pipe_state},
-    {.title = MSG_NEEDS,
+    {.title = "say_step_name",
+     .flags = COLUMN_FLEX,
+     .least = 10,
+     .key = "name",
+     .style = STYLE_BOLD},
+    {.title = "say_state", .draw = pipe_state},
+    {.title = "say_needs",
      .flags = COLUMN_FLEX,
      .least = 8,
      .key = "needs",
      .as = CELL_LIST,
      .rank = 2},
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
-    {.title = MSG_STARTED_AT, .key = "started_at", .as = CELL_TIME, .rank = 3},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = pipe_reason},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 12, .key = "job"},
+    {.title = "say_started_at", .key = "started_at", .as = CELL_TIME, .rank = 3},
+    {.title = "say_reason", .flags = COLUMN_ROOM, .draw = pipe_reason},
 };
 
 static void pipe_would(struct table *t, const json_t *step, const struct when *w)
@@ -243,10 +247,14 @@ static void pipe_would(struct table *t, const json_t *step, const struct when *w
 }
 
 static const struct column PLANNED[] = {
-    {.title = MSG_STEP_NAME, .flags = COLUMN_FLEX, .least = 10, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_WOULD, .draw = pipe_would},
-    {.title = MSG_SINCE_RUN, .flags = COLUMN_FLEX, .least = 10, .key = "earlier"},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = pipe_reason},
+    {.title = "say_step_name",
+     .flags = COLUMN_FLEX,
+     .least = 10,
+     .key = "name",
+     .style = STYLE_BOLD},
+    {.title = "say_would", .draw = pipe_would},
+    {.title = "say_since_run", .flags = COLUMN_FLEX, .least = 10, .key = "earlier"},
+    {.title = "say_reason", .flags = COLUMN_ROOM, .draw = pipe_reason},
 };
 
 /* The answer to a dry run: its steps, and below what is other than in the run before. */
@@ -387,7 +395,7 @@ static int pipe_add(struct cli *cli, void *opts, const struct strv *args, struct
     if (o->output >= OUTPUT_JSON)
         cli_emit(cli, answer, o->output);
     else
-        cli_say(cli, MSG_DONE_STORED, json_get_str(answer, "name", ""), NULL, NULL);
+        cli_say(cli, "say_done_stored", json_get_str(answer, "name", ""), NULL, NULL);
     return 0;
 }
 
@@ -448,7 +456,7 @@ static int pipe_run(struct cli *cli, void *opts, const struct strv *args, struct
         cli_emit(cli, answer, o->output);
     } else {
         (void)fprintf(cli->out, "%s\n", id);
-        cli_say(cli, MSG_NEXT_PIPE, id, id, NULL);
+        cli_say(cli, "say_next_pipe", id, id, NULL);
     }
     return 0;
 }
@@ -497,7 +505,7 @@ static int pipe_retry(struct cli *cli, void *opts, const struct strv *args, stru
     else if (o->output >= OUTPUT_JSON)
         cli_emit(cli, answer, o->output);
     else
-        cli_say(cli, MSG_DONE_CHANGED, args->v[0], NULL, NULL);
+        cli_say(cli, "say_done_changed", args->v[0], NULL, NULL);
     return 0;
 }
 
@@ -534,9 +542,9 @@ static int pipe_schedule(struct cli *cli, void *opts, const struct strv *args, s
         return r;
     const char *next = json_get_str(answer, "next_at", NULL);
     if (next)
-        cli_say(cli, MSG_PIPE_SCHEDULED, args->v[0], next, NULL);
+        cli_say(cli, "say_pipe_scheduled", args->v[0], next, NULL);
     else
-        cli_say(cli, MSG_DONE_CHANGED, args->v[0], NULL, NULL);
+        cli_say(cli, "say_done_changed", args->v[0], NULL, NULL);
     return 0;
 }
 
@@ -549,7 +557,7 @@ static const struct command PIPE_COMMANDS[] = {
             "Yours and those of your projects, each with its steps and when its schedule comes next.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/pipelines",
-                .table = {.key = "pipelines", COLUMNS(PIPELINES), .none = MSG_NO_PIPELINES}},
+                .table = {.key = "pipelines", COLUMNS(PIPELINES), .none = "say_no_pipelines"}},
     },
     {
         .name = "pipe check",
@@ -601,7 +609,7 @@ static const struct command PIPE_COMMANDS[] = {
         .text = "Yours and those of your projects.",
         OPTS(RUNS_OPTS),
         .ask = {.path = "/v1/pipeline-runs",
-                .table = {.key = "runs", COLUMNS(RUNS), .none = MSG_NO_RUNS}},
+                .table = {.key = "runs", COLUMNS(RUNS), .none = "say_no_runs"}},
     },
     {
         .name = "pipe show",
@@ -637,7 +645,7 @@ static const struct command PIPE_COMMANDS[] = {
         .text = "Their jobs are stopped, and no other step begins.",
         .ask = {.method = "POST",
                 .path = "/v1/pipeline-runs/{}:cancel",
-                .done = MSG_DONE_CANCELLED,
+                .done = "say_done_cancelled",
                 .subject = "run {id}"},
     },
     {
@@ -681,7 +689,7 @@ static const struct command PIPE_COMMANDS[] = {
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/pipelines/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "pipeline {name}"},
     },
 };

@@ -254,23 +254,23 @@ static void service_reason(struct table *t, const json_t *item, const struct whe
 }
 
 static const struct column SERVICES[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_STATE, .draw = service_state},
-    {.title = MSG_SERVE_VERSION, .draw = service_version},
-    {.title = MSG_SERVE_READY, .draw = service_replicas},
-    {.title = MSG_SERVE_WHAT, .flags = COLUMN_FLEX, .least = 12, .key = "what"},
-    {.title = MSG_SERVE_RATE, .flags = COLUMN_RIGHT, .draw = service_rate},
-    {.title = MSG_OWNER, .flags = COLUMN_FLEX, .least = 6, .key = "owner", .rank = 2},
-    {.title = MSG_PROJECT, .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
-    {.title = MSG_MADE, .key = "created_at", .as = CELL_TIME, .rank = 1},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_state", .draw = service_state},
+    {.title = "say_serve_version", .draw = service_version},
+    {.title = "say_serve_ready", .draw = service_replicas},
+    {.title = "say_serve_what", .flags = COLUMN_FLEX, .least = 12, .key = "what"},
+    {.title = "say_serve_rate", .flags = COLUMN_RIGHT, .draw = service_rate},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 6, .key = "owner", .rank = 2},
+    {.title = "say_project", .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
+    {.title = "say_made", .key = "created_at", .as = CELL_TIME, .rank = 1},
 };
 static const struct column REPLICAS[] = {
-    {.title = MSG_SERVE_VERSION, .key = "version"},
-    {.title = MSG_SERVE_REPLICA, .key = "replica"},
-    {.title = MSG_STATE, .draw = service_state},
-    {.title = MSG_NODE, .flags = COLUMN_FLEX, .least = 8, .key = "node"},
-    {.title = MSG_JOB, .flags = COLUMN_FLEX, .least = 12, .key = "job"},
-    {.title = MSG_REASON, .flags = COLUMN_ROOM, .draw = service_reason},
+    {.title = "say_serve_version", .key = "version"},
+    {.title = "say_serve_replica", .key = "replica"},
+    {.title = "say_state", .draw = service_state},
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .key = "node"},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 12, .key = "job"},
+    {.title = "say_reason", .flags = COLUMN_ROOM, .draw = service_reason},
 };
 
 static void service_request(struct table *t, const json_t *item, const struct when *w)
@@ -299,20 +299,20 @@ static void service_tokens(struct table *t, const json_t *item, const struct whe
 }
 
 static const struct column REQUESTS[] = {
-    {.title = MSG_AT, .key = "at", .as = CELL_TIME},
-    {.title = MSG_USER, .flags = COLUMN_FLEX, .least = 6, .key = "user"},
-    {.title = MSG_SERVE_VERSION, .key = "version", .as = CELL_NUMBER, .rank = 2},
-    {.title = MSG_SERVE_PATH, .flags = COLUMN_FLEX, .least = 14, .draw = service_request},
-    {.title = MSG_SERVE_STATUS, .flags = COLUMN_RIGHT, .draw = service_status},
-    {.title = MSG_SERVE_MS, .flags = COLUMN_RIGHT, .key = "took_ms", .as = CELL_NUMBER},
-    {.title = MSG_SERVE_TOKENS, .flags = COLUMN_RIGHT, .draw = service_tokens, .rank = 1},
+    {.title = "say_at", .key = "at", .as = CELL_TIME},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 6, .key = "user"},
+    {.title = "say_serve_version", .key = "version", .as = CELL_NUMBER, .rank = 2},
+    {.title = "say_serve_path", .flags = COLUMN_FLEX, .least = 14, .draw = service_request},
+    {.title = "say_serve_status", .flags = COLUMN_RIGHT, .draw = service_status},
+    {.title = "say_serve_ms", .flags = COLUMN_RIGHT, .key = "took_ms", .as = CELL_NUMBER},
+    {.title = "say_serve_tokens", .flags = COLUMN_RIGHT, .draw = service_tokens, .rank = 1},
 };
 static const struct column APPLICATIONS[] = {
-    {.title = MSG_NAME, .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
-    {.title = MSG_SERVE_ROUTE, .flags = COLUMN_FLEX, .least = 8, .key = "route"},
-    {.title = MSG_STATE, .key = "status"},
-    {.title = MSG_SERVE_READY, .key = "replicas", .as = CELL_NUMBER},
-    {.title = MSG_SERVE_MADE_BY, .flags = COLUMN_FLEX, .least = 8, .key = "made_by"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
+    {.title = "say_serve_route", .flags = COLUMN_FLEX, .least = 8, .key = "route"},
+    {.title = "say_state", .key = "status"},
+    {.title = "say_serve_ready", .key = "replicas", .as = CELL_NUMBER},
+    {.title = "say_serve_made_by", .flags = COLUMN_FLEX, .least = 8, .key = "made_by"},
 };
 
 /* ---- serve ---- */
@@ -368,7 +368,7 @@ static int serve_send(struct cli *cli, const char *path, json_t *body, int outpu
         cli_emit(cli, answer, output);
     } else {
         (void)fprintf(cli->out, "%s\n", name);
-        cli_say(cli, MSG_NEXT_SERVICE, name, name, NULL);
+        cli_say(cli, "say_next_service", name, name, NULL);
     }
     return 0;
 }
@@ -509,7 +509,7 @@ static int service_scale(struct cli *cli, void *opts, const struct strv *args, s
         r = ask_send(cli, "POST", path, json_pack("{s:I}", "replicas", (json_int_t)n), 1, &answer,
                      err);
     if (r == 0)
-        cli_say(cli, MSG_DONE_CHANGED, args->v[0], NULL, NULL);
+        cli_say(cli, "say_done_changed", args->v[0], NULL, NULL);
     return r;
 }
 
@@ -601,7 +601,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .text = "Yours, and those of your projects; admins see all.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/services",
-                .table = {.key = "services", COLUMNS(SERVICES), .none = MSG_NO_SERVICES}},
+                .table = {.key = "services", COLUMNS(SERVICES), .none = "say_no_services"}},
     },
     {
         .name = "service show",
@@ -661,7 +661,7 @@ static const struct command SERVICE_COMMANDS[] = {
             "became of it. Bodies are never kept, and a restart of argusd forgets the list.",
         OPTS(REQUESTS_OPTS),
         .ask = {.path = "/v1/services/{}:requests",
-                .table = {.key = "requests", COLUMNS(REQUESTS), .none = MSG_NO_REQUESTS}},
+                .table = {.key = "requests", COLUMNS(REQUESTS), .none = "say_no_requests"}},
     },
     {
         .name = "service applications",
@@ -674,7 +674,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .ask = {.path = "/v1/service-applications",
                 .table = {.key = "applications",
                           COLUMNS(APPLICATIONS),
-                          .none = MSG_NO_APPLICATIONS}},
+                          .none = "say_no_applications"}},
     },
     {
         .name = "service scale",
@@ -695,7 +695,7 @@ static const struct command SERVICE_COMMANDS[] = {
         OPTS(ROLLBACK_OPTS),
         .ask = {.method = "POST",
                 .path = "/v1/services/{}:rollback",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "service {name}"},
     },
     {
@@ -710,7 +710,7 @@ static const struct command SERVICE_COMMANDS[] = {
         OPTS(KEEP_OPTS),
         .ask = {.method = "PATCH",
                 .path = "/v1/services/{}",
-                .done = MSG_DONE_CHANGED,
+                .done = "say_done_changed",
                 .subject = "service {name}"},
     },
     {
@@ -722,7 +722,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .text = "Its replicas finish their requests, and their leases go back.",
         .ask = {.method = "POST",
                 .path = "/v1/services/{}:stop",
-                .done = MSG_DONE_STOPPED,
+                .done = "say_done_stopped",
                 .subject = "service {name}"},
     },
     {
@@ -734,7 +734,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .text = "Its replicas finish their requests first.",
         .ask = {.method = "DELETE",
                 .path = "/v1/services/{}",
-                .done = MSG_DONE_REMOVED,
+                .done = "say_done_removed",
                 .subject = "service {name}"},
     },
 };

@@ -19,7 +19,7 @@ static void status_print(struct cli *cli, const json_t *job, const struct seen *
     jobpage_print(cli, job, &seen->when);
 }
 
-static void why_line(struct cli *cli, enum msg_id label, enum style style, const char *value)
+static void why_line(struct cli *cli, const char *label, enum style style, const char *value)
 {
     const struct term *t = &cli->term;
     const char *name = msg(t->lang, label);
@@ -49,7 +49,7 @@ static void why_unfit(struct cli *cli, const json_t *why, bool is_seen)
         _cleanup_(freep) char *line =
             xasprintf("%s: %s%s%s", member_str(one, "node"), member_str(one, "need"),
                       is_seen ? ", has " : "", is_seen ? has : "");
-        why_line(cli, is_seen ? MSG_L_UNFIT : MSG_L_UNSEEN, STYLE_PLAIN, line);
+        why_line(cli, is_seen ? "say_l_unfit" : "say_l_unseen", STYLE_PLAIN, line);
     }
 }
 
@@ -59,14 +59,14 @@ static void why_print(struct cli *cli, const json_t *why, const struct seen *see
     const char *state = member_str(why, "state");
     int64_t position = json_get_int(why, "position", 0);
     char *at = position > 0 ? xasprintf("%s, position %" PRId64, state, position) : xstrdup(state);
-    why_line(cli, MSG_L_JOB, STYLE_BOLD, member_str(why, "id"));
-    why_line(cli, MSG_L_STATE, jobview_style(state), at);
-    why_line(cli, MSG_L_CODE, STYLE_PLAIN, json_get_str(why, "code", ""));
-    why_line(cli, MSG_L_REASON, STYLE_PLAIN, json_get_str(why, "text", ""));
-    why_line(cli, MSG_L_HINT, STYLE_GREEN, json_get_str(why, "hint_text", ""));
+    why_line(cli, "say_l_job", STYLE_BOLD, member_str(why, "id"));
+    why_line(cli, "say_l_state", jobview_style(state), at);
+    why_line(cli, "say_l_code", STYLE_PLAIN, json_get_str(why, "code", ""));
+    why_line(cli, "say_l_reason", STYLE_PLAIN, json_get_str(why, "text", ""));
+    why_line(cli, "say_l_hint", STYLE_GREEN, json_get_str(why, "hint_text", ""));
     why_unfit(cli, why, true);
     why_unfit(cli, why, false);
-    why_line(cli, MSG_ETA, STYLE_PLAIN, jobview_eta(why, &seen->when, eta, sizeof(eta)));
+    why_line(cli, "say_eta", STYLE_PLAIN, jobview_eta(why, &seen->when, eta, sizeof(eta)));
     free(at);
 }
 

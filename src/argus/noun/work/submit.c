@@ -92,7 +92,7 @@ static int submit_report(struct cli *cli,
     if (o->output < OUTPUT_JSON)
         (void)fprintf(cli->out, "%s\n", id);
     (void)fflush(cli->out); /* ferror(out) tells at the end */
-    cli_say(cli, MSG_NEXT_STEPS, id, id, id);
+    cli_say(cli, "say_next_steps", id, id, id);
     return submit_stay(cli, o, id, err);
 }
 

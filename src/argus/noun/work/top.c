@@ -8,6 +8,7 @@
 #include "argus/show/member.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "core/metric/metric.h"
 
 enum { TOP_TOP_DEFAULT = 20 };
 
@@ -91,7 +92,8 @@ static int top_print_csv(struct cli *cli, const struct top_opts *o, const char *
         return r;
     (void)fwrite(buf_str(&answer.body), 1, answer.body.len, cli->out);
     if (str_starts(buf_str(&answer.body), "step\r\n"))
-        cli_say(cli, o->keys ? MSG_NO_SUCH_METRICS : MSG_NO_METRICS, member_str(job, "id"), "", "");
+        cli_say(cli, o->keys ? "say_no_such_metrics" : "say_no_metrics",
+                o->keys ? member_str(job, "id") : METRIC_LINE_EXAMPLE, "", "");
     return 0;
 }
 
@@ -131,7 +133,7 @@ static int top_page(struct cli *cli, void *opts, const struct strv *args, struct
     struct when w = cli_when(cli, o->utc);
     jobtable_print(cli, jobs, JOBTABLE_TOP, &w, o->output == OUTPUT_WIDE);
     if (more)
-        cli_say(cli, MSG_MORE, "", "", "");
+        cli_say(cli, "say_more", "", "", "");
     return 0;
 }
 
