@@ -68,7 +68,7 @@ static enum figure bench_figure(size_t column)
                                (column - FIGURE_NODE_FIGURES) % FIGURE_GPU_FIGURES);
 }
 
-/* Of a machine where nothing runs: 0 where the figure is a use. */
+/* The figures of a machine where nothing runs: 0 where the figure is a use. */
 static int32_t bench_idle(enum figure f, int32_t last)
 {
     switch (f) {

@@ -20,7 +20,8 @@
 
 enum message_language { MESSAGE_ENGLISH, MESSAGE_CHINESE, MESSAGE_LANGUAGES };
 
-/* Of the value of an Accept-Language header: the one its reader likes best; NULL is fine. */
+/* The language that the reader likes best by the value of an Accept-Language header; NULL is
+ * fine. */
 enum message_language message_language(const char *accepted);
 
 enum message_name { MESSAGE_NO_NAME, MESSAGE_JOB, MESSAGE_PROJECT, MESSAGE_USER };
@@ -62,7 +63,7 @@ void message_page_release(struct message_page *p);
 /* In English, for logs with every name, for files that others read without any: cut to size. */
 void message_to_string(const char *code, const char *text, bool named, char *ret, size_t size);
 
-/* Of the arguments in openapi.json. */
+/* The schema of the arguments in openapi.json. */
 #define MESSAGE_ARGS_SCHEMA                                                                        \
     "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"description\":"                   \
     "\"arguments of the code; null: there are none\"}}"
@@ -124,7 +125,7 @@ char *message_keep(const struct err *err);
 char *message_kept_say(const char *kept, const struct message_listener *listener);
 /* Refuses with a text that was kept. */
 int message_refuse_kept(struct err *err, int code, const char *kept);
-/* Of a text that was kept: the catalogue's own code, or NULL; and the text behind it. */
+/* The catalogue's own code of a text that was kept, or NULL; and the text behind the code. */
 const char *message_kept_code(const char *kept);
 const char *message_kept_text(const char *kept);
 #define MESSAGE_KEPT(name, kept)                                                                   \

@@ -240,7 +240,7 @@ void http_reply_json(struct http_req *req, int status, struct buf *body, uint64_
     http_reply(req, status, "application/json", body, barrier);
 }
 
-/* Of a class of failure, where nothing more is known. */
+/* A problem whose code is a class of failure, where nothing more is known. */
 static struct problem_page say_class(const struct problem_reply *p, enum message_language in)
 {
     const struct message_listener to = {.language = in};

@@ -23,7 +23,7 @@
 /* "Argu", so that file(1) and we know our own. */
 #define SQL_STAMP "PRAGMA application_id=1098016629"
 
-/* Of an object that begins so, the part from there to the next '/' or the end. */
+/* The part of an object that begins with glob: from there to the next '/' or the end. */
 #define PART(glob, from)                                                                           \
     " WHEN object GLOB '" glob "' THEN"                                                            \
     " substr(object," from ",instr(substr(object," from ")||'/','/')-1)"

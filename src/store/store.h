@@ -327,8 +327,8 @@ struct store_read *store_find_job(struct store *s,
                                   const struct store_job_ref *ref,
                                   const struct store_then *then);
 
-/* Of the events: the kinds of things, "job,node", of which the user sees each that is his, each of
- * his projects or everybody's, and simply each. */
+/* Which events a user sees: `own`, `shared` and `any` are kinds of things, "job,node", of which he
+ * sees his own, those of his projects or of everybody, and simply each. */
 struct store_event_scope {
     const struct store_scope *who;
     const char *own, *shared, *any; /* not NULL */

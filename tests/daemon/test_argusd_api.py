@@ -222,7 +222,7 @@ ROUTES = {
 TRACE = "submit_time,duration_s,num_gpus\n1700000000,60,1\n"
 LASTING = "submit_time,duration_s,num_gpus\n" + "".join(f"{1.7e9 + i},3600,{1 + i % 8}\n" for i in range(20000))
 
-# Of roles that are high enough: who does not see all that the route tells of.
+# Who does not see all that a route tells of, though the role is high enough.
 REFUSED = {(("GET", "/v1/events:verify"), "user")}
 
 

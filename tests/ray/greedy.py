@@ -200,7 +200,7 @@ def beyond():
 
 
 ray.init()
-# Of all nodes: ray.nodes() has those of the lease.
+# The names of all nodes: ray.nodes() has those of the lease alone.
 NAMES = {n["NodeID"]: name_of(n["Resources"]) for n in state.node_table() if n["Alive"]}
 for way in (by_tasks, by_actors, by_groups, as_verl, within_a_group, by_name_of_a_node, without_gpus, beyond):
     way()

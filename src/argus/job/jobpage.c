@@ -261,7 +261,7 @@ static void short_span_of(const json_t *o, const char *key, char out[static CLOC
         text_printf_to(out, CLOCK_TEXT_MAX, "%.1fs", s);
 }
 
-/* Of the fullest of its GPUs, where somebody told. */
+/* The memory of the fullest of the job's GPUs, where somebody told it. */
 static void print_memory(const struct page *p)
 {
     const double gib = 1024.0 * 1024 * 1024;
@@ -324,7 +324,7 @@ void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when
     }
 }
 
-/* Of one that failed why; else how far it is, and where. */
+/* Why an archive failed; else how far the archive is, and where. */
 static void print_archive(const struct page *p)
 {
     const json_t *x = json_get_object(p->job, "archived");

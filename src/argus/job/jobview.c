@@ -35,7 +35,7 @@ static const char *reason_code(const json_t *job)
     return json_get_str(json_get_object(job, "reason"), "code", NULL);
 }
 
-/* Of the cause of an end, or the code of a reason. */
+/* The word is the cause of an end, or the code of a reason. */
 static bool is_loss(const char *word)
 {
     int class = finding_class_from_string(word);

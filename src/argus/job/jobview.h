@@ -7,7 +7,7 @@
 #include "argus/cli/cli.h"
 
 bool jobview_is_terminal(const char *state);
-/* Of a terminal job: 0, 10, 11, 12 or 13. */
+/* The exit status of a job that is over: 0, 10, 11, 12 or 13. */
 int jobview_exit_status(const json_t *job);
 /* The worse of two such statuses: 13, 10, 12, 11, 0. */
 int jobview_worse(int a, int b);
@@ -18,7 +18,8 @@ char *jobview_state(const json_t *job);  /* "RUNNING,UNKNOWN" */
 char *jobview_gang(const json_t *job);   /* "2×4" */
 char *jobview_reason(const json_t *job); /* its sentence, else its code, else "" */
 char *jobview_nodes(const json_t *job);  /* "w1,w2", "" when not known */
-/* Of its "eta": "5m/2h", P50 and P90; with utc the times; "" when it is not known. Returns out. */
+/* The job's "eta": "5m/2h", P50 and P90; with utc the times; "" when it is not known. Returns
+ * out. */
 const char *jobview_eta(const json_t *job, const struct when *w, char *out, size_t size);
 /* "job x FAILED gpu_oom on node-7 (argus diagnose x)", "job x SUCCEEDED in 4m10s" */
 char *jobview_last_line(const json_t *job, const struct when *w);

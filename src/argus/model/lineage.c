@@ -67,7 +67,8 @@ static void lineage_add_things(json_t *chain, int depth, const char *what, json_
                     json_is_object(of) ? json_get_str(of, "hash", NULL) : NULL, said);
 }
 
-/* Of one model; what it names as its base, if that is registered: heap, else NULL. */
+/* Adds one model and what it was made of. Returns what it names as its base, if that is registered:
+ * heap, else NULL. */
 static char *lineage_add_model(json_t *chain, int depth, const json_t *model)
 {
     json_t *l = json_object_get(model, "lineage"), *base = json_object_get(l, "model");

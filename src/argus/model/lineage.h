@@ -7,5 +7,5 @@
 struct cli;
 struct err;
 
-/* Of a command whose options are struct listing_opts. */
+/* Runs 'model lineage'; the options are a struct listing_opts. */
 must_check int lineage_run(struct cli *cli, void *opts, const struct strv *args, struct err *err);

@@ -98,9 +98,9 @@ struct transfer *transfer_start(struct client *c,
 void transfer_free(struct transfer *t); /* ends it; NULL is fine */
 void transfer_freep(struct transfer **t);
 bool transfer_is_done(const struct transfer *t);
-/* Of a transfer that is done: 0, or why there is no whole answer. */
+/* How a transfer that is done ended: 0, or why there is no whole answer. */
 must_check int transfer_result(const struct transfer *t, struct err *err);
-/* Of the head, once on_bytes is called; 0 before. */
+/* The status of the answer, once on_bytes is called; 0 before. */
 int transfer_status(const struct transfer *t);
 struct response *transfer_response(struct transfer *t); /* borrowed */
 

@@ -11,7 +11,7 @@
 
 struct pack_cache;
 
-/* Of this directory; what cannot be read is empty. */
+/* Opens the cache of this directory; one that cannot be read is empty. */
 struct pack_cache *pack_cache_open(const char *dir);
 void pack_cache_free(struct pack_cache *c); /* NULL is fine */
 bool pack_cache_find(const struct pack_cache *c,

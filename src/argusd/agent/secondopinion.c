@@ -160,7 +160,8 @@ static void second_on_reply(const struct wire_reply *reply, void *arg)
     second_drop(s);
 }
 
-/* Of who owns the secrets of argus.yaml. False: it is not there. */
+/* Takes the key of the model from the secrets of whoever owns those of argus.yaml. False: it is not
+ * there. */
 static bool second_take_key(const struct secondopinion *s, struct strv *headers)
 {
     const struct settings *set = s->a->settings;

@@ -450,7 +450,7 @@ static bool archive_is_wanted_back(struct archives *as, struct archived *x)
     return true;
 }
 
-/* Of those with a step to do. begun: only those that are half done. */
+/* The oldest archive that has a step to do. begun: only an archive that is half done. */
 static struct archived *archives_oldest(const struct archives *as, bool begun)
 {
     struct archived *oldest = NULL; /* the list begins with the newest */

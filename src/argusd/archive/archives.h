@@ -35,7 +35,7 @@ struct archives_parts { /* all borrowed */
     void *arg;
 };
 
-/* Of a job's page. */
+/* The member `archived` of a job's page. */
 extern const struct field_table archives_table;
 
 struct archives *archives_new(const struct archives_parts *parts);

@@ -54,7 +54,7 @@ static void call_on_seen(const char *p, size_t n, void *arg)
     tokencount_add(c->tokens, p, n);
 }
 
-/* Of a share of all requests. */
+/* True for a share of all requests, chosen at random. */
 static bool call_is_logged(const struct service_call *c)
 {
     uint32_t random;

@@ -117,7 +117,7 @@ bool checkpoints_next(const struct checkpoints *cs,
     return true;
 }
 
-/* Of a project's jobs, or a user's. */
+/* GiB of the checkpoints of a project's jobs, or of a user's. */
 static double gib_of(const struct checkpoints *cs, const char *project, const char *user)
 {
     double sum = 0;

@@ -62,7 +62,7 @@ struct checkpoints_sum {
     size_t n;
     int64_t newest; /* step that can be read; 0: none */
 };
-/* Of each job that has some: *pos is NULL at first. False: no more. */
+/* The next job that has checkpoints: *pos is NULL at first. False: no more. */
 bool checkpoints_next(const struct checkpoints *cs,
                       const struct book **pos,
                       struct checkpoints_sum *ret);

@@ -354,7 +354,7 @@ static void checkpoints_pass_done_look(void *arg)
         pin(p);
 }
 
-/* Of asks those that want the same: the others are for the next pass. */
+/* Takes those asks that want the same as the first; the others are for the next pass. */
 static void take_asks(struct pass *p)
 {
     struct checkpoints_ask *first = p->b->asks;

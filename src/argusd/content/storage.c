@@ -18,7 +18,7 @@
 
 enum { SIZE_MAX_TEXT = 32 };
 
-/* Of one account, while it is summed up. */
+/* The sum of one account, while it is made. */
 struct sum {
     const char *user, *project; /* one of them is NULL */
     uint64_t bytes;

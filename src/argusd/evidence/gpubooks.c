@@ -27,7 +27,7 @@ struct gpubooks_reader {
     bool busy;
     usec_t after, kept_at; /* mono */
 
-    /* Of the pass under way, and of the last one. */
+    /* What belongs to the pass under way, and to the last one. */
     int k;
     struct gang gang;
     struct gpu_sample **books; /* one for each node of the gang; NULL: none was there */

@@ -33,7 +33,7 @@ struct stackask {
     struct pairs seen; /* the scouts, and when their files were written, at the first ask */
     struct strv dead;  /* of these, who gave no sign of life since */
 
-    /* Of the work under way. */
+    /* What belongs to the work under way. */
     bool must_end, is_late;
     bool complete;
     size_t expected; /* who has answered or may yet */

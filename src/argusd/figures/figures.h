@@ -48,7 +48,7 @@ void figures_put_exporter(struct figures *fs,
 /* Its port, 0: there is none. why: why its newest page could not be had, "" = it was; borrowed
  * until the loop goes on. */
 int figures_exporter(const struct figures *fs, const char *node, const char **ret_why);
-/* Of a GPU beyond the figures; below 0: not told. */
+/* What the driver tells of a GPU beside its figures; a value below 0 was not told. */
 struct figures_card {
     double throttle, rows_failed, rows_pending, nvlinks, slowdown_celsius, pcie_width,
         pcie_width_max;
@@ -78,14 +78,15 @@ struct figures_window {
     int n;                       /* samples */
     int of;                      /* so many would be there if each had been told */
 };
-/* Of the last `span` up to now. */
+/* The window that ends now and began `span` ago. */
 struct figures_window figures_window(const struct figures *fs,
                                      const char *node,
                                      enum figure f,
                                      int gpu,
                                      usec_t span);
-/* Of a GPU's figure over all GPUs of a lease: the mean is over GPUs and time alike, `last` is the
- * mean of the newest. `of` counts GPUs that never told, too: n < of means that not all is known. */
+/* The window of a GPU's figure over all GPUs of a lease: the mean is over GPUs and time alike,
+ * `last` is the mean of the newest. `of` counts GPUs that never told, too: n < of means that not
+ * all is known. */
 struct figures_window figures_gang(const struct figures *fs,
                                    const struct gang *gang,
                                    enum figure f,
@@ -94,7 +95,7 @@ struct figures_window figures_gang(const struct figures *fs,
 int figures_gpus(const struct figures *fs, const char *node);
 /* "GPU-…", "" where it was not told. Borrowed until the loop goes on. */
 const char *figures_uuid(const struct figures *fs, const char *node, int gpu);
-/* Of each node that was told within FIGURES_FRESH. Do not close fs meanwhile. */
+/* Calls each() with every node that was told within FIGURES_FRESH. Do not close fs meanwhile. */
 void figures_each_node(const struct figures *fs,
                        void (*each)(const char *node, void *arg),
                        void *arg);

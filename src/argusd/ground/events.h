@@ -35,7 +35,7 @@ struct events_note {
 struct events *events_new(struct store *store, const struct store_last *last);
 void events_free(struct events *ev);
 
-/* Of a job, or of a thing: never of neither. */
+/* An event is about a job or about a thing, never about neither. */
 void events_add(struct events *ev, const struct events_note *note, usec_t now);
 /* Tell the listeners of what is on disk now. */
 void events_durable(struct events *ev, uint64_t batch);

@@ -15,7 +15,8 @@ struct registry_form {
     struct strv include, secrets;
     json_t *lineage; /* object; NULL */
 
-    /* Of a source below the directory of a job, from lineage.h; not of the body: */
+    /* The job below whose directory the source lies, from lineage.h; it is no member of the
+     * body: */
     char *from_job; /* he may see it; NULL: none */
 };
 

@@ -108,8 +108,8 @@ struct live *due_next_awaited(struct due *d, size_t *pos)
 
 /* ---- the heaps ---- */
 
-/* Of a span that has so much left: not before `at`. A time that is there already is for the next
- * look, not for the one under way. */
+/* When a span that has so much left is over: not before `at`. A time that is there already is for
+ * the next look, not for the one under way. */
 static usec_t sooner(usec_t at, usec_t span, usec_t passed, const struct moment *now)
 {
     usec_t left = span > passed ? span - passed : 1;

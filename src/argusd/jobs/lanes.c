@@ -33,7 +33,8 @@ void lanes_free(struct lanes *ls)
     free(ls);
 }
 
-/* Of l, or for NULL the first that is free; NULL: there is none. A few hundred jobs run. */
+/* The lane of l, or for NULL the first lane that is free; NULL: there is none. A few hundred jobs
+ * run. */
 static struct lane *lanes_find(const struct lanes *ls, const struct live *l)
 {
     for (size_t i = 0; i < ls->n; i++)

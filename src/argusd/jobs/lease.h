@@ -16,7 +16,8 @@
 
 /* A share that no live lease on any of the gang's nodes has; SHARE_NONE. */
 int lease_share(const struct jobs *js, const struct gang *gang);
-/* Of a job that was admitted; env: of each of its gang's nodes. To be freed. */
+/* The text of the lease of a job that was admitted; env: the network variables of each node of its
+ * gang. To be freed. */
 char *lease_text(const struct job *j,
                  const struct cluster *c,
                  const struct settings *settings,

@@ -323,7 +323,8 @@ static void get_restart(const json_t *v, struct restart *r)
     field_from_json(&restart_table, v, FIELD_ALL, r);
 }
 
-/* Of a row without one: the wall clock of when the state began is all there is. */
+/* A row without a stopwatch begins with the wall clock of when its state began: that is all there
+ * is. */
 static void get_watch(const json_t *v, struct job *j)
 {
     usec_t since = j->state == JOB_RUNNING    ? j->started_at

@@ -57,7 +57,7 @@ struct resource {
     /* The page: rows FIELD_SHOWN, in a list those of `item`, in audit events those of `trail`. */
     const struct field_table *page;
     unsigned item, trail; /* 0 = FIELD_SHOWN */
-    /* Of a body: rows FIELD_ASKED. Where there is PATCH it begins with the object itself. */
+    /* The body: rows FIELD_ASKED. Where there is PATCH it begins with the object itself. */
     const struct field_table *form;
     enum access_action may_see, may_change;
     struct resource_act add, change, remove;
@@ -69,7 +69,7 @@ struct resource {
     const void *(*next)(struct resource_ask *q, size_t *pos);
     /* In the list that was asked for? NULL: all are that may be seen. */
     bool (*wants)(struct resource_ask *q, const void *x);
-    /* Of two pointers to objects; NULL: as next() gives them. */
+    /* Orders two pointers to objects; NULL: the list is as next() gives it. */
     int (*compare)(const void *a, const void *b);
     /* The one that is asked for; NULL: there is none, and q->err may say so. With the body of a PUT
      * that may make a new one, NULL is no refusal. */
@@ -97,8 +97,8 @@ struct resource {
     /* When the event of it was added. */
     void (*after)(struct resource_ask *q, const void *x);
     int (*check_remove)(struct resource_ask *q, const void *x);
-    /* Of one that stays: false: there was nothing to do, and no event. What goes was noted before.
-     */
+    /* Takes x away. false: x stays, there was nothing to do, and no event is told. What goes was
+     * noted before. */
     bool (*take_away)(struct resource_ask *q, const void *x);
 };
 

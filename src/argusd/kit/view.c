@@ -125,7 +125,7 @@ static const struct field exit_rows[] = {
 };
 static const struct field_table exit_table = FIELD_TABLE(NULL, exit_rows, exit_page);
 
-/* Of what was found before an attempt. */
+/* A finding that was made before the first attempt. */
 struct brief_page {
     const char *class, *sentence, *node, *advice;
 };

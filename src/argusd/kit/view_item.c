@@ -100,7 +100,7 @@ double view_hours(int64_t held)
     return (double)held / ((double)SLOTBOOK_GPU * 1000 * 3600);
 }
 
-/* Of a live job the newest, of another what its row says. */
+/* A live job is counted up to now; the hours of a job that is over are those of its row. */
 static double view_gpu_hours(int64_t of_row, const struct live *l)
 {
     struct slotbook_held past = {.held = of_row};

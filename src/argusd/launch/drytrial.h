@@ -31,9 +31,9 @@ void drytrials_free(struct drytrials *ds); /* once it has */
 /* result NULL: it has not run, and why says so. Borrowed for the call. */
 typedef void (*drytrial_f)(const struct trial_result *result, const struct reason *why, void *arg);
 
-/* Of this job, in its pool, where its code finds what it needs (core/job/needs.h; NULL: nothing),
- * with the inputs and snapshots of its plan. cb comes later, once, unless
- * it is forgotten. NULL: one of this user or DRYTRIALS_AT_ONCE run already, or argusd stops: then
+/* Begins the trial of this job, in its pool, where its code finds what it needs (core/job/needs.h;
+ * NULL: nothing), with the inputs and snapshots of its plan. cb comes later, once, unless it is
+ * forgotten. NULL: one of this user or DRYTRIALS_AT_ONCE run already, or argusd stops: then
  * *ret_why is the code of a message without arguments that says so. */
 struct drytrial *drytrial_begin(struct drytrials *ds,
                                 const struct job *job,

@@ -35,7 +35,7 @@ static const char LEASE_ENV[] = "ARGUS_LEASE";
 /* For the hook: {"code": code_path, "expect": its verl and no other is to be imported, "verl": its
  * version, "working_dir": …, "reward": a file or a dotted module, "snapshot": …, "hash": …} */
 static const char PROOF_ENV[] = "ARGUS_PROOF";
-/* Of the driver and those below it alone: Ray's workers do not have it. */
+/* Only the driver and the processes below it have it: Ray's workers do not. */
 static const char DRIVER_NODE_ENV[] = "ARGUS_DRIVER_NODE";
 
 void launchplan_release(struct launchplan *p)

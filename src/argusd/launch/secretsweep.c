@@ -71,7 +71,7 @@ static bool is_of_trial(const struct job *j, const char *ray_id)
     return str_eq(id, ray_id);
 }
 
-/* Of an attempt that runs or is about to, or of a trial. */
+/* Are these the secrets of an attempt that runs or is about to, or of a trial? */
 static bool is_needed(const struct secretsweep *s, const char *ray_id)
 {
     const struct live *l;

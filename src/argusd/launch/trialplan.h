@@ -21,7 +21,7 @@ struct trialplan {
     struct pairs secrets;     /* what the spec names in secrets:, opened */
     unsigned char key[32];    /* of secrets_derive(): secret values are in the hash by it */
 
-    /* Of trialplan_make(): */
+    /* What trialplan_make() fills in: */
     char *entrypoint, *py_executable;
     struct pairs env; /* for Ray, without what is secret */
     struct mask mask; /* what is */

@@ -57,8 +57,8 @@ void trials_tell(struct trials *t, const struct live *l, struct reason *ret);
 
 /* Arguments of "trial_no_worker". */
 #define TRIALS_NO_WORKER(needs) ((needs) ? "{\"needs\":1}" : "{}")
-/* Of those of the pool that are not known to lack what the code needs (core/job/needs.h; NULL:
- * nothing), the one with the most CPUs free. NULL: there is none. */
+/* The node of the pool with the most CPUs free among those that are not known to lack what the code
+ * needs (core/job/needs.h; NULL: nothing). NULL: there is none. */
 const struct cluster_node *trials_choose_node(const struct cluster *cluster,
                                               const struct nodes *machines,
                                               const char *pool,

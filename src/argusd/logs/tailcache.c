@@ -30,7 +30,7 @@ static void drop_oldest(struct tailcache *c)
     tailcache_drop(c, oldest);
 }
 
-/* Of a log that grows by lines: the newest chunk grows with it. */
+/* A log grows by lines, so its newest chunk grows with it. */
 static bool tailcache_join(struct tailcache *c, uint64_t at, const char *bytes, size_t n)
 {
     for (size_t i = 0; i < c->n; i++) {

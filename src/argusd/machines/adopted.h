@@ -31,7 +31,8 @@ void adopted_free(struct adopted *ad); /* NULL is fine */
 #define ADOPTED_ENTRY "adopted"
 void adopted_restore_entry(struct adopted *ad, const struct store_entry *entry);
 
-/* Of this session; NULL if nobody has adopted it. Borrowed until it is put again. */
+/* The adopted job of this Ray session; NULL: nobody has adopted it. Borrowed until it is put
+ * again. */
 const struct adopted_item *adopted_find(const struct adopted *ad,
                                         const char *ray_id,
                                         const char *session);

@@ -25,7 +25,7 @@ struct nodes_slots_of {
     const struct node_lease_page *leases;
     size_t n;
 };
-/* Of nodes_slot_table; nodes_slots_release() it. */
+/* The slots of a node as rows of nodes_slot_table; nodes_slots_release() them. */
 void nodes_slots_list(const struct nodes *ns,
                       const struct nodes_slots_of *of,
                       struct field_list *ret);

@@ -100,7 +100,7 @@ struct node_page {
     struct reason_page shown_reason, shown_findings[PROBE_FINDINGS_MAX];
     bool is_head, is_registered;
     uint64_t flags;
-    /* Of a registered one alone. */
+    /* What only a registered node has. */
     const char *want, *gpu_type, *host_key;
     const struct drain_page *drain;
     struct drain_page its_drain;

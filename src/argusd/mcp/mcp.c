@@ -15,7 +15,7 @@
 #include "base/version.h"
 
 enum { MCP_ANSWER_MAX = 32 << 20, MCP_SHOWN_MAX = 4 << 20, MCP_ID_MAX = 256 };
-/* Of JSON-RPC 2.0, and of MCP. */
+/* The codes of JSON-RPC 2.0, and those of MCP. */
 enum {
     MCP_PARSE_ERROR = -32700,
     MCP_INVALID_REQUEST = -32600,
@@ -59,7 +59,8 @@ static void mcp_put_versions(struct jout *j, const char *key)
     jout_close(j, ']');
 }
 
-/* Of a handshake the error is in a good answer; without one clients look at the status, too. */
+/* A handshake that fails is a good answer with an error in it; without a handshake clients look at
+ * the status, too. */
 static void mcp_fail(const struct mcp_ask *q, int status, int code, const char *text)
 {
     struct buf out = BUF_INIT(MCP_TOOLS_MAX);

@@ -47,7 +47,7 @@ static const struct mcp_tool tools[] = {
     {"approve_plan", "POST", "/v1/ops/plans/{plan}:approve", 0},
     {"apply_plan", "POST", "/v1/ops/plans/{plan}:apply", MCP_TOOL_DESTROYS},
 };
-/* Of a query, what makes a stream or no JSON of the answer. */
+/* Parameters of a query that make a stream of the answer, or something that is not JSON. */
 static const char *const left_out[] = {"follow", "last_event_id", "format"};
 
 const struct mcp_tool *mcp_tool_find(const char *name)

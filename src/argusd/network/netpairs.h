@@ -30,7 +30,7 @@ const struct netpair *netpairs_next(const struct netpairs *np, size_t *pos);
 /* A netcheck_baseline_f; arg is the struct netpairs. */
 double netpairs_baseline(const struct netcheck_pair *p, void *arg);
 
-/* Of this machine's pairs: the median of their baselines; 0 = none has one. */
+/* The median of the baselines of this machine's pairs; 0 = none has one. */
 double netpairs_usual(const struct netpairs *np, const char *node);
 /* Another one, for a check at a join: where a pair has no baseline yet, what the one of its two
  * machines usually reaches that reaches less. */

@@ -54,7 +54,7 @@ void notebooks_start(struct notebooks *ns);
 void notebooks_close(struct notebooks *ns); /* NULL is fine */
 void notebooks_free(struct notebooks *ns);  /* the loop has run dry */
 
-/* Of this owner; NULL: there is none. */
+/* The notebook of this owner; NULL: there is none. */
 const struct noted *notebooks_find(const struct notebooks *ns, const char *owner, const char *name);
 const struct noted *notebooks_next(const struct notebooks *ns, size_t *pos);
 struct access_thing notebook_thing(const struct notebook *n);

@@ -264,7 +264,7 @@ static void ops_form_release(struct ops_form *f)
     field_release(&ops_plan_table, &f->p);
 }
 
-/* Of machines only an admin; of jobs each job is asked when they are looked at. */
+/* Only an admin plans for machines; for jobs, each job is asked when the jobs are looked at. */
 static int ops_check_action(struct resource_ask *q, int action, const char *verb)
 {
     const struct access_thing cluster = {.kind = ACCESS_KIND_CLUSTER,

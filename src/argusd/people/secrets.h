@@ -96,7 +96,7 @@ void secrets_derive(const struct secrets *s, const char *purpose, unsigned char 
 
 /* ---- specs at rest ---- */
 
-/* Of the job with this id. The text for the store, heap. */
+/* Seals the spec of the job with this id. *ret is the text for the store, heap. */
 must_check int secrets_seal_spec(struct secrets *s,
                                  const char *id,
                                  const char *spec,

@@ -12,7 +12,7 @@
 
 #define SESSIONS_ENTRY "session" /* kind of its rows in the store */
 
-/* Of a cookie's text and of a csrf word, with the NUL; of a Set-Cookie header. */
+/* Bytes of a cookie's text and of a csrf word, with the NUL; of a Set-Cookie header. */
 enum { SESSION_TEXT_MAX = 64, SESSION_CSRF_MAX = 65, SESSION_HEADER_MAX = 192 };
 enum { SESSION_AGENT_MAX = 160 };
 

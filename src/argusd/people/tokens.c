@@ -219,7 +219,7 @@ static int token_refuse_ended(const struct token *k, struct http_principal *ret)
                                  MESSAGE_ARGS(MESSAGE_STR("at", when)));
 }
 
-/* Of one that is there: who it is, and that it was used. */
+/* Who the token's user is, if the token works; notes that it was used. */
 static int token_admit(struct tokens *t, struct token *k, usec_t now, struct http_principal *ret)
 {
     if (!token_works(k, now))

@@ -11,7 +11,7 @@
 #include "store/store.h"
 
 enum { TOKEN_TEXT_MAX = 64 };
-/* Of one user: those that work, and with those that did. */
+/* Tokens of one user: those that work, and with those that did. */
 enum { TOKENS_ACTIVE_MAX = 100, TOKENS_OF_USER_MAX = 1000 };
 
 struct sessions;

@@ -59,7 +59,7 @@ static char *plan_value(const json_t *v)
     return cut;
 }
 
-/* Of two values under one key, which may be mappings. */
+/* Compares two values under one key, which may be mappings. */
 static void plan_compare(struct plan_diff *d, const char *key, json_t *from, json_t *to, int depth)
 {
     const char *name;

@@ -123,8 +123,8 @@ int pipes_entry_is_ready(const struct pipe_life *r, int uses, const char *job);
 
 /* ---- pipes_hash.c ---- */
 
-/* Of an item's inputs: what its `with` has become, and the contents of what that names. False: they
- * cannot be told, and nothing stands in for it. */
+/* The hash of an item's inputs: what its `with` has become, and the contents of what that names.
+ * False: they cannot be told, and nothing stands in for them. */
 bool pipes_hash_inputs(const struct pipe_life *r,
                        size_t item,
                        const char *with,

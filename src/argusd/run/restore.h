@@ -19,8 +19,8 @@ typedef bool (*restore_entry_f)(const struct store_entry *row, bool is_late, voi
 struct restore *restore_new(struct api *a, char *instance, restore_entry_f entry, void *arg);
 void restore_free(struct restore *r); /* NULL is fine */
 
-/* Of a new store the instance is made and put there. A job's row that cannot be read is an error
- * in the log; everything else that is wrong is the return code of store_load(). */
+/* A new store gets its instance here. A job's row that cannot be read is an error in the log;
+ * everything else that is wrong is the return code of store_load(). */
 must_check int restore_load(struct restore *r, struct store_last *ret_last, struct err *err);
 /* Machines first: jobs are restored onto them. */
 void restore_services(struct restore *r);

@@ -167,7 +167,7 @@ int serving_gate(struct serving *sv, const char *address, int64_t port, usec_t n
 
 /* ---- does it answer? ---- */
 
-/* Of one check; its unit may be gone when the answer comes. */
+/* One check of a replica; its unit may be gone when the answer comes. */
 struct door_check {
     struct serving *sv;
     char *service;

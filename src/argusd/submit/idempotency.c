@@ -26,7 +26,7 @@ static char *idempotency_key_of(const struct http_req *req)
     return key && *key ? xasprintf("%s\n%s", http_req_principal(req)->user, key) : NULL;
 }
 
-/* Of what was asked. */
+/* The hash of everything that was asked. */
 static void hash_asked(const struct http_req *req,
                        const char *asked,
                        unsigned char ret[static HASH_BYTES])

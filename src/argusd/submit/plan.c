@@ -451,7 +451,7 @@ static void on_gone_while_read(struct http_req *req, void *arg)
     plan_free(p);
 }
 
-/* Of verl's programs alone it is known what their overrides mean. */
+/* Advice from past jobs is for verl's programs alone: only their overrides have a known meaning. */
 static void look_back(struct plan *p)
 {
     if (!workload_is_verl((enum workload)p->spec.workload)) {
@@ -523,7 +523,7 @@ static void plan_fill_cost(struct plan *p, usec_t p50, usec_t p90)
     page->free_bytes = bytes_known(p->free_bytes);
 }
 
-/* Of the job whose newest checkpoint it would take, as it is now. */
+/* The newest checkpoint, as it is now, of the job that this one would resume from. */
 static int64_t newest_of_other(const struct plan *p)
 {
     const struct spec *s = &p->spec;

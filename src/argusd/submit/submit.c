@@ -245,7 +245,7 @@ static void begin_preflight(struct submit *s)
     s->look = preflight_look(s->a->preflights, &s->spec, &s->where, tree, on_seen, s);
 }
 
-/* Of data sets and models. */
+/* Resolves the names of data sets and models. */
 static int resolve_names(struct submit *s)
 {
     struct access_who who;
@@ -267,7 +267,8 @@ static int use_checkpoints(struct submit *s, struct err *err)
     return r == 0 ? archives_check_text(s->a->archives, s->inputs, err) : r;
 }
 
-/* Of data sets, models and checkpoints; what the spec says of jobs its user may say. */
+/* Resolves names of data sets, models and checkpoints; the spec may name jobs that its user may
+ * see. */
 static void submit_check_names(struct submit *s)
 {
     struct err err = {0};

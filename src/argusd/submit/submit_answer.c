@@ -72,7 +72,8 @@ void submit_answer(struct http_req *req,
     submit_answer_send(req, a, &page, status);
 }
 
-/* Of a job that is over the id is all that is known here. */
+/* A submit that was here before is answered with its job; of a job that is over only the id is
+ * known here. */
 static void answer_again(struct http_req *req, struct api *a, const char *id)
 {
     struct live *l = jobs_find_id(a->jobs, id);

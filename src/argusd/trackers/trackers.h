@@ -20,7 +20,7 @@ struct trackers_parts { /* all borrowed */
     const struct importer *importer; /* filled by the time of trackers_start() */
 };
 
-/* Of a job's page. */
+/* The member `trackers` of a job's page. */
 extern const struct field_table tracker_run_table;
 
 must_check int trackers_new(const struct trackers_parts *parts,

@@ -51,7 +51,7 @@ static const char *silent_node(const struct live *l, const struct proof_summary 
     return NULL;
 }
 
-/* Of the newest attempt. */
+/* The imports of the job's newest attempt. */
 static struct proof_summary own_imports(const struct live *l)
 {
     struct proof_summary s = imports_read(l->extra.imports);

@@ -35,7 +35,7 @@ struct reader {
     int settled_k; /* they were read */
     usec_t saved_at;
 
-    /* Of the pass under way. */
+    /* What belongs to the pass under way. */
     int k, result;
     bool ended;
     struct metric_pass pass;

@@ -95,7 +95,7 @@ struct sent {
     int tries;
 };
 
-/* Of an attempt from before this start nobody knows whether it was sent. */
+/* Nobody knows whether an attempt from before this start of argusd was sent. */
 static struct sent sent_of(const struct live *l)
 {
     const struct sent *kept = live_kept(l, LIVE_SENDER);

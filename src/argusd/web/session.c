@@ -13,7 +13,7 @@
 #include "base/message.h"
 #include "base/str.h"
 
-/* Of one's own: the session, and what a page asks first of all. */
+/* The reader's own session, and what a page asks first of all. */
 struct session_page {
     struct session session; /* borrowed */
     const char *role, *csrf;

@@ -107,7 +107,7 @@ void slotbook_pool(const struct slotbook *b, const char *label, int64_t ret[SLOT
 /* Names of the leases; *pos = 0 first, NULL: the end. Borrowed. */
 const char *slotbook_job_next(const struct slotbook *b, size_t *pos);
 const char *slotbook_node_next(const struct slotbook *b, size_t *pos);
-/* Of this node, 0 if there is none. */
+/* What is kept free on this node for a gang, 0 if the book has no such node. */
 int64_t slotbook_kept(const struct slotbook *b, const char *node);
 
 /* ---- as text ---- */

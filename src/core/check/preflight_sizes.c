@@ -29,7 +29,7 @@ static void preflight_sizes_say(const struct sizes *z,
     problems_add(z->ps, PROBLEM_ERROR, "overrides", 0, 0, code, args);
 }
 
-/* Of a prefix and a name, made for each submit many times: so not by printf. */
+/* A key made of a prefix and a name, many times for each submit: so not by printf. */
 struct size_key {
     char text[96];
 };

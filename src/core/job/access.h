@@ -146,7 +146,7 @@ enum access_relation access_relation(const struct access_who *who,
 #define ACCESS_DEFAULT_PROJECT "default"
 enum { ACCESS_NAME_MAX = 31 };
 
-/* Of a user or project: [a-z0-9][a-z0-9_.-]{0,30}. ERR_BAD_SPEC; what: "user". */
+/* Checks the name of a user or project: [a-z0-9][a-z0-9_.-]{0,30}. ERR_BAD_SPEC; what: "user". */
 must_check int access_check_name(const char *what, const char *name, struct err *err);
 
 /* What is asked about. */

@@ -31,7 +31,7 @@ void gang_copy(struct gang *dst, const struct gang *src)
         gang_add(dst, src->v[i].name, strlen(src->v[i].name), src->v[i].gpus);
 }
 
-/* Of "0+1", which ends at end. */
+/* Reads the GPUs of "0+1", which ends at end, as bits. */
 static uint64_t gpus_from_text(const char *p, const char *end)
 {
     uint64_t gpus = 0;

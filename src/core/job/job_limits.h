@@ -12,7 +12,7 @@ struct job_limits {
     usec_t timeout, queue_timeout, stop_grace; /* 0 = none */
     usec_t hold_on_failure;                    /* for so long its slots are kept then; 0 = not */
 };
-/* Of the row in the store; the keys are those of the JobSpec. */
+/* The limits in a job's row in the store; the keys are those of the JobSpec. */
 extern const struct field_table job_limits_table;
 
 struct job_limits job_limits_of(const struct spec *spec);

@@ -204,7 +204,7 @@ static int order_figures(const void *a, const void *b)
     return (x->mbps > y->mbps) - (x->mbps < y->mbps);
 }
 
-/* Of two nodes nobody knows which is slow. */
+/* Judges which nodes are slow; with two nodes nobody knows which of them is. */
 static void judge_nodes(const struct netcheck_found *f, struct judging *j)
 {
     struct node_figure v[NETCHECK_NODES_MAX];

@@ -213,7 +213,7 @@ static void lost(struct node_row *n, const struct node_event *e, const struct mo
     go(n, NODE_OFFLINE, n->want == NODE_WANT_UP ? NODE_STEP_PROBE : NODE_STEP_LEAVE, now);
 }
 
-/* Of a node that is to go and is not known to be gone. */
+/* The state of a node that is to go and is not known to be gone. */
 static enum node_state leaving(const struct node_row *n)
 {
     return n->state == NODE_OFFLINE ? NODE_OFFLINE : NODE_DRAINING;

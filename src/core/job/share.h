@@ -23,5 +23,5 @@ const char *share_name(int share, char ret[static SHARE_NAME_MAX]);
 /* Into an object that is open: "argus_share_0": 1, … as `ray start --resources` takes them. */
 void share_put_resources(struct jout *j);
 
-/* Of those not taken (bit i = share i) the lowest; SHARE_NONE when there is none. */
+/* The lowest share that is not taken (bit i = share i); SHARE_NONE when there is none. */
 int share_free(uint32_t taken);

@@ -97,7 +97,7 @@ static int forecast_class_of(usec_t raw50)
     return c;
 }
 
-/* Of one batch all of the first few, then every second, every fourth, … */
+/* True for all of the first few forecasts of one batch, then for every second, every fourth, … */
 static bool forecast_counts(struct batch *b, usec_t told_at, usec_t raw50)
 {
     unsigned every = 1;

@@ -173,7 +173,7 @@ static bool take_size(struct past_line *l, const struct pairs *all, const struct
     return true;
 }
 
-/* Of a number above 0. */
+/* Takes a number above 0 that stands under this key. */
 static void take_count(const struct pair *o, const char *key, int64_t *ret)
 {
     int64_t v;

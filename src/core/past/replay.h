@@ -24,7 +24,8 @@ struct replay_job { /* by time of submission */
     int gpus;
 };
 
-/* Of giving way under flow. Checkpoints that a job writes anyway are part of its duration. */
+/* What it costs to give way under flow. Checkpoints that a job writes anyway are part of its
+ * duration. */
 struct replay_costs {
     usec_t every;         /* from one checkpoint to the next; 0 = no job saves */
     usec_t save, restart; /* GPU time that is lost to the stop, and before the next step */

@@ -88,7 +88,7 @@ void simulation_release(struct simulation *s);
 
 /* GPU-seconds of the jobs by those of the nodes in the span. */
 double simulation_load(const struct simulation *s, const struct simulation_pool *p);
-/* Of a wait that is called starvation. */
+/* The least wait that is called starvation. */
 usec_t simulation_bound(void);
 
 /* The result as one JSON object: simulation_table. Spans are seconds. */

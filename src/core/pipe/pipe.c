@@ -259,7 +259,7 @@ static const struct pipe_with_key {
     {PIPE_USES_PREPARE, "with", true},
     {PIPE_USES_PREPARE, "as", false},
     {PIPE_USES_PREPARE, "args", false},
-    /* Of both: see REGISTRY_FORM_ROWS in argusd/imports. */
+    /* Keys of publish and prepare: see REGISTRY_FORM_ROWS in argusd/imports. */
     {PIPE_USES_PUBLISH, "project", false},
     {PIPE_USES_PUBLISH, "pool", false},
     {PIPE_USES_PUBLISH, "py_executable", false},

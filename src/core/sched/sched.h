@@ -323,7 +323,7 @@ struct sched_pool {
     usec_t next_free;    /* when the next lease on it is expected to end; 0 = not known */
 };
 void sched_pool(const struct sched *s, const char *pool, usec_t now, struct sched_pool *ret);
-/* Of the pool's nodes those alone that meet the needs; `queued` is the whole pool's. */
+/* Counts only those nodes of the pool that meet the needs; `queued` is the whole pool's. */
 void sched_pool_fit(const struct sched *s,
                     const char *pool,
                     const char *needs,

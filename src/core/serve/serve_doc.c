@@ -25,7 +25,8 @@ static void doc_put_selector(struct jout *j, const struct serve_app *a, const ch
     jout_close(j, '}');
 }
 
-/* Of the lease's GPUs a replica takes its part of the share, so that Ray itself counts. */
+/* A replica takes its part of the share that its lease has on the GPUs, so that Ray itself
+ * counts. */
 static void doc_put_options(struct jout *j,
                             const struct serve_app *a,
                             double cpus,

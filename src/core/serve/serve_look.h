@@ -62,6 +62,6 @@ const struct serve_seen *serve_look_find(const struct serve_look *l, const char 
 const struct serve_proxy *serve_look_proxy(const struct serve_look *l, const char *node_id);
 /* It answers, with the very configuration that was sent, and all replicas that are wanted. */
 bool serve_seen_is_ready(const struct serve_seen *s, const json_t *sent);
-/* Of one that was ready: it still answers. Each list that is put shows every application as
+/* A replica that was ready still answers. Each list that is put shows every application as
  * DEPLOYING for a moment, and one without deployments, changed or not. */
 bool serve_seen_goes_on(const struct serve_seen *s, const json_t *sent);

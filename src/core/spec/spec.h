@@ -193,7 +193,8 @@ const char *spec_wandb_mode_name(int mode);
  * is what to use instead, or NULL. Borrowed. */
 bool spec_is_reserved_env(const char *name, const char **ret_instead);
 
-/* Of a stored secret: [A-Z_][A-Z0-9_]*, and none that the platform owns. ERR_BAD_SPEC. */
+/* Checks the name of a stored secret: [A-Z_][A-Z0-9_]*, and none that the platform owns.
+ * ERR_BAD_SPEC. */
 must_check int spec_check_secret_name(const char *name, struct err *err);
 
 /* The value of the last override that sets key (without + or ++), NULL if none does.

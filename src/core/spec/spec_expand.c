@@ -179,8 +179,8 @@ static void expand_inputs(struct expansion *x, const char *field, struct strv *s
             expand_path(x, field, &sv->v[i]);
 }
 
-/* Of overrides that name a file: as other paths. Relative ones, and Hydra's own names, are no
- * business of argusd, which opens none of them. */
+/* Expands overrides that name a file as other paths are. Relative ones, and Hydra's own names, are
+ * no business of argusd, which opens none of them. */
 static void expand_file_overrides(struct expansion *x, struct strv *overrides)
 {
     for (size_t i = 0; i < overrides->n; i++) {

@@ -27,7 +27,7 @@ enum tracker_mode {
     TRACKER_ONLINE
 };
 
-/* Of one attempt; borrowed. */
+/* How one attempt tells a tracker; borrowed. */
 struct tracker {
     enum tracker_kind kind;
     enum tracker_mode mode;

@@ -77,8 +77,8 @@ static void test_overrides(void **state)
           "{\"key\":\"overrides.e\",\"old\":null,\"new\":\"2\"}]");
 }
 
-/* Of a key that only looks like a secret's the value is told; of one that only looks like a size's
- * it is not. */
+/* A key that only looks like a secret's has its value told; one that only looks like a size's has
+ * not. */
 static void test_sizes_in_tokens(void **state)
 {
     (void)state;

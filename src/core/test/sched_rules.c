@@ -296,7 +296,7 @@ static void test_ceilings(void **state)
     world_free(w);
 }
 
-/* Of one lane: those too large and those of a user at his quota go aside, each with all that are
+/* In one lane, jobs too large and jobs of a user at his quota go aside, each with all that are
  * alike; the rest starts in order. */
 static void test_barred_ones_step_aside(void **state)
 {

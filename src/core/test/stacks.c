@@ -97,7 +97,8 @@ static void the_one_in_the_loader(void **state)
                         "(torch/distributed/distributed_c10d.py)");
 }
 
-/* Of two the one that does not wait; where the others are in a minority too. */
+/* The odd one of two ranks is the one that does not wait; where the others are in a minority too.
+ */
 static void who_waits_is_not_odd(void **state)
 {
     (void)state;

@@ -345,8 +345,8 @@ void build_sft(struct build *b)
 
 /* ---- eval, generate, merge ---- */
 
-/* Of 0.5.0: the function travels to Ray's workers by its module's name, 'custom_module', so
- * the file must be importable by that name. */
+/* verl 0.5.0 takes the function to Ray's workers by its module's name, 'custom_module', so the file
+ * must be importable by that name. */
 static void link_custom_module(struct build *b)
 {
     _cleanup_(freep) char *dir = xasprintf("%s/reward", b->in->attempt_dir);

@@ -153,7 +153,7 @@ static int stub_write_pointer(const struct jobarchive *a,
     return r;
 }
 
-/* Of a job that has none there is none. */
+/* Copies meta.json; a job without one has none in its stub. */
 static int stub_copy_meta(const struct rootdir *job, const struct rootdir *stub, struct err *err)
 {
     struct buf text = BUF_INIT(META_MAX);

@@ -150,7 +150,8 @@ static void test_a_pin_that_is_the_last_copy_stays(void **state)
     assert_true(is_there(root, ".argus-pin-1-10/actor"));
     assert_int_equal(ckpt_put_back(root, "j", 1, &err), 0);
     assert_int_equal(look_at(root, NULL, 10).state, CKPT_VERIFIED);
-    /* Of an older attempt: only once it is there again, and nothing is mixed with what is. */
+    /* A pin of an older attempt goes only once the step is there again, and nothing is mixed with
+     * what is. */
     take_away(root, "global_step_10/actor");
     assert_int_equal(pin_and_drop(root, 2, 20, 20), 1);
     assert_true(is_there(root, ".argus-pin-1-10/actor"));

@@ -126,8 +126,8 @@ static void test_there_and_back(void **state)
     assert_text(*state, "outside/secret", "key");
 }
 
-/* Of the hollow directory only itself comes back; a file that has a name elsewhere too is kept
- * there. */
+/* The hollow directory comes back alone, without what lay in it; a file that has a name elsewhere
+ * too is kept there. */
 static void test_hollow(void **state)
 {
     struct jobarchive a = *order(state, NULL);

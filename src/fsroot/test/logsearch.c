@@ -99,7 +99,7 @@ static bool on_any(const struct logsearch_hit *hit, void *arg)
     return true;
 }
 
-/* Of one log alone; and where its last whole line ends. */
+/* Searches one log alone, and tells where its last whole line ends. */
 static void search_one(const char *root,
                        unsigned sources,
                        const char *only,

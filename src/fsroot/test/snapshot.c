@@ -172,7 +172,7 @@ static void test_verify(void **state)
     snapshot_made_release(&again);
 }
 
-/* Of the same size and time, as a sample cannot tell it. */
+/* Damages a file and keeps its size and time, so that a sample cannot tell it. */
 static void damage(const char *root, const char *hash)
 {
     _cleanup_(freep) char *one = in_tree(root, hash, "a/one.py");

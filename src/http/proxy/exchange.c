@@ -125,7 +125,7 @@ void exchange_give_up(struct exchange *x, enum proxy_end why)
     }
 }
 
-/* Of the callbacks that say that the request is gone. */
+/* What the callbacks do that say that the request is gone. */
 static void exchange_left(struct exchange *x)
 {
     if (x->is_over && !x->is_cut)

@@ -77,7 +77,7 @@ struct proxy_pass {
     unsigned flags;    /* enum proxy_flags */
     uint64_t max_body; /* bytes; more is 413; 0: as many as the route takes */
     usec_t patience;   /* until the head of the answer, and between bytes of it; 0: the proxy's */
-    /* Of each target that was tried, whether it accepted the connection; NULL: nobody asks. */
+    /* Says of each target that was tried whether it accepted the connection; NULL: nobody asks. */
     void (*tried)(size_t target, bool accepted, void *arg);
     /* Content of the answer as it passes, borrowed; NULL: nobody wants it. */
     void (*seen)(const char *p, size_t n, void *arg);

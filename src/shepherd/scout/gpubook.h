@@ -9,7 +9,7 @@
 #pragma once
 #include "core/figure/gpu_card.h"
 
-/* Of a process that the book has not met, or could not place yet. */
+/* UNKNOWN stands for a process that the book has not met, or could not place yet. */
 enum gpubook_is { GPUBOOK_UNKNOWN, GPUBOOK_OURS, GPUBOOK_STRANGER };
 struct gpubook_who {
     enum gpubook_is (*is)(int pid, void *arg);

@@ -156,7 +156,7 @@ static void test_event_hashes(void **state)
     bed_release(&b);
 }
 
-/* Of the event: seq is the number of the row. */
+/* The events: seq is the number of the row. */
 static const struct store_event seen_events[] = {
     {.seq = 1, .job_seq = 1, .kind = "k"}, /* of ann, in p */
     {.seq = 2, .job_seq = 2, .kind = "k"}, /* of bob, in p */

@@ -116,8 +116,8 @@ static bool matches(const struct mini *m, const struct store_job_query *q)
            (!q->q || strcasestr(m->id, q->q) || strcasestr(m->name, q->q));
 }
 
-/* Of somebody with many jobs and somebody with few; in one, two or no projects, or in more than
- * are read one by one. */
+/* Scopes of somebody with many jobs and of somebody with few; in one, two or no projects, or in
+ * more than are read one by one. */
 static const char *const crowd[] = {"p2", "q1",  "q2",  "q3",  "q4",  "q5",  "q6",  "q7",  "q8",
                                     "q9", "q10", "q11", "q12", "q13", "q14", "q15", "q16", "q17"};
 static const char *const both[] = {"p1", "p2"};

@@ -40,7 +40,7 @@ static int ckpt_check_scope(const struct ckpt_scope *s, const struct strv *args,
     return 0;
 }
 
-/* Of the list of jobs; yours. */
+/* The path of the list of jobs that have checkpoints; yours. */
 static char *ckpt_path(const struct ckpt_scope *s)
 {
     struct buf out = BUF_INIT(4096);
@@ -247,8 +247,9 @@ static void ckpt_talk_plan(const struct cli *cli, const json_t *plan, struct ckp
     }
 }
 
-/* Of one job after the other. A dry run says the plan, and counts what would go. Of several one
- * that may only be seen is left out, which the dry run says. */
+/* Collects the checkpoints of one job after the other. A dry run says the plan, and counts what
+ * would go. Where several jobs are named, one that may only be seen is left out, which the dry run
+ * says. */
 static int ckpt_gc(struct cli *cli,
                    const struct strv *jobs,
                    bool dry_run,

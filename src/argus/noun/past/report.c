@@ -97,7 +97,7 @@ REPORT_CELL(broken)
 REPORT_CELL(foreign)
 REPORT_CELL(unknown)
 
-/* Of what was leased and measured. */
+/* The use of those GPUs that were leased and measured. */
 static void report_util(struct table *t, const json_t *series, const struct when *w)
 {
     double measured = report_sum(series, "used") + report_sum(series, "held_idle") -

@@ -516,7 +516,7 @@ static int pipe_show(struct cli *cli, void *opts, const struct strv *args, struc
     return r < 0 ? r : cli_page(cli, o->watch, pipe_show_page, opts, args, err);
 }
 
-/* Of a file as it would run, of a run as it stands. */
+/* The graph of a file as it would run, or of a run as it stands. */
 static int pipe_graph(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     return pipe_is_file(args->v[0]) ? pipe_check(cli, opts, args, err)

@@ -149,7 +149,7 @@ static const void *alert_look_up(struct resource_ask *q, const void *asked)
     return alert_table_find(alerts_table(q->a->alerts), q->name, &i);
 }
 
-/* Of each kind what seeing or changing the thing itself is. */
+/* To see or change an alert is to see or change the thing that it is about. */
 int alert_access(const struct access_who *who,
                  enum access_action action,
                  const char *verb,
@@ -318,7 +318,7 @@ static const struct resource silence_noun = {.noun = "silence",
                                              .write = silence_write,
                                              .take_away = silence_take_away};
 
-/* Of one alert: its owner may. */
+/* Silences one alert: its owner may. */
 static void alert_silence(struct http_req *req, void *app)
 {
     struct resource_ask q;

@@ -26,7 +26,7 @@ void alert_page_fill(const struct api *api,
                      struct alert_page *page);
 /* For a member of a page that is borrowed in it. */
 char *alert_borrow(const char *text);
-/* Of each kind of alert what seeing or changing the thing itself is. */
+/* To see or change an alert is to see or change the thing that it is about. */
 must_check int alert_access(const struct access_who *who,
                             enum access_action action,
                             const char *verb,

@@ -132,7 +132,8 @@ static void api_checkpoints_gather(struct api *a, struct http_req *req, struct s
     xsort(ret->v, ret->n, sizeof(*ret->v), largest_first);
 }
 
-/* Of one who was removed there may be some left. */
+/* A user who was removed may have left some checkpoints, so that name is asked for among them
+ * too. */
 static int api_checkpoints_check_names(const struct api *a,
                                        const struct http_req *req,
                                        struct err *err)

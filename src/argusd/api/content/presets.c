@@ -117,8 +117,8 @@ static int preset_may(struct resource_ask *q,
     return presets_may(x, &q->who, action, verb, &q->err);
 }
 
-/* Of the project that is asked for; without one of "default", else the shipped one, which is never
- * stored. */
+/* The preset of the project that is asked for; without a project that of "default", else the
+ * shipped one, which is never stored. */
 static const void *preset_find(struct resource_ask *q, const void *asked)
 {
     const char *project = http_req_query(q->req, "project");

@@ -35,7 +35,7 @@ static void api_findings_on_gone(struct http_req *req, void *arg)
     listing_free(g);
 }
 
-/* Of a job with very many attempts the newest are told. */
+/* The first finding that is told: a job with very many attempts has its newest told. */
 static size_t first_told(const struct store_result *r)
 {
     size_t bytes = 0, i = r->nfindings;

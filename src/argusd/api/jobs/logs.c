@@ -216,7 +216,8 @@ static int read_place(struct http_req *req,
     return r;
 }
 
-/* Of the driver's log alone; who goes on with a stream has his place already. */
+/* Reads ?since=, which only the driver's log has; who goes on with a stream has his place
+ * already. */
 static int read_since(struct http_req *req,
                       const struct tails_place *place,
                       usec_t *ret,

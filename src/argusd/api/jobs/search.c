@@ -337,7 +337,7 @@ static void next_page(struct search *s)
     people_view_release(&view);
 }
 
-/* Of one job there is no list: its only target was put when it was asked for. */
+/* A search in one job has no list of jobs: its only target was put when it was asked for. */
 static void search_on_compiled(void *arg)
 {
     struct search *s = arg;
@@ -432,7 +432,7 @@ static char *copy_query(const struct http_req *req, const char *name)
     return text ? xstrdup(text) : NULL;
 }
 
-/* Of one job: which of the logs beside the driver's. */
+/* A search in one job may name one of the logs beside the driver's. */
 static int search_read_file(struct search *s, struct err *err)
 {
     const char *file = http_req_query(s->req, "file");

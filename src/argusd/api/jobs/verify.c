@@ -72,7 +72,7 @@ static const char *verify_judge(const struct walk *w, char *ret_text, size_t siz
     return "";
 }
 
-/* Of seqs -1 is none. */
+/* A seq of -1 stands for none. */
 struct verified_page {
     bool ok;
     int64_t count, unchained, head_seq, expected_seq, broken_seq;

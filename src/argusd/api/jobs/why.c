@@ -98,7 +98,7 @@ static const struct field why_rows[] = {
 #undef WHY
 static const struct field_table why_table = FIELD_TABLE("Why", why_rows, why_page);
 
-/* Of a job that runs or did: a sentence where the reason has none. */
+/* The reason of a job that runs or did gets a sentence where it has none. */
 static void say_state(const struct job *job, struct reason *r)
 {
     char at[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];

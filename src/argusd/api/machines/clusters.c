@@ -81,7 +81,7 @@ static void fill_head(const struct api *a, const struct noderun *head, struct cl
     c->head.ip = c->head_ip = cluster_head_ip(a->cluster);
 }
 
-/* Of a head that argusd starts itself its row says why it is not there yet. */
+/* Where argusd starts the head itself, the head's row says why it is not there yet. */
 static void fill_reason(const struct api_eyes *eyes,
                         const struct noderun *head,
                         struct cluster_page *c)

@@ -296,7 +296,7 @@ static int64_t sched_hosts_units(double amount)
     return amount <= 0 ? 0 : amount > 1e8 ? (int64_t)1e12 : llround(amount * UNIT);
 }
 
-/* Of what sort it is now: each text is taken, whatever the others are. */
+/* Takes the texts that say of what sort the node is: each of them, whatever the others are. */
 static bool sched_hosts_kind_changed(struct host *h, const struct sched_node *n)
 {
     bool is_relabelled = text_changed(&h->labels, n->pool);

@@ -205,7 +205,7 @@ static void flow_tell(struct sched *s, const struct giver *g, const struct waiti
     message_end(&m, t->text, sizeof(t->text));
 }
 
-/* Of n leases that would all go, those go that the promise needs. */
+/* Chooses from n leases that would all go those that the promise needs. */
 static void flow_choose(struct sched *s,
                         const struct waiting *w,
                         const struct giver *v,
