@@ -231,7 +231,7 @@ static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
     strv_release(&suspects);
 }
 
-/* Of Ray's list alone, which nobody registered. */
+/* Sees a node that stands in Ray's list alone, which nobody registered. */
 static void see_attached(struct alerts *as, const struct cluster_node *k, usec_t now)
 {
     struct facts f = {0};
@@ -408,8 +408,8 @@ static void see_queue(struct alerts *as, usec_t now)
 
 static const char QUEUED_FOR[] = "queued_for";
 
-/* Of a job that waits only the time since then changes by itself: it is asked about again when a
- * rule may say something else, and at each look while an alert of it is open or pending. */
+/* While a job waits, only the time since then changes by itself: the job is asked about again when
+ * a rule may say something else, and at each look while an alert of it is open or pending. */
 static void see_again(struct alerts *as, struct live *l, usec_t now)
 {
     const struct job *j = l->job;

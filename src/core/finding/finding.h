@@ -109,7 +109,7 @@ struct finding {
     char *advice_code; /* of the catalogue (base/message.h), which says it in each language */
     double confidence; /* 0 to 1 */
     bool is_vague;     /* a guess from a word or two: to be told, not to act by; not in its JSON */
-    /* Of the primary line, as far as its prefixes tell; else NULL. */
+    /* What the prefixes of the primary line tell of its writer; else NULL. */
     char *rank, *node, *actor, *pid, *time;
     bool fatal; /* nothing went on after the primary line */
 

@@ -265,8 +265,7 @@ static bool only_opens(const struct finding_event *e)
            (n >= k && str_eq(e->quote.text + n - k, tail));
 }
 
-/* Of a line that only opens a traceback, or stands in one, the line of its class that follows next.
- */
+/* What follows a line that only opens a traceback, or stands in one: the next line of its class. */
 static const struct candidate *told_after(const struct candidates *c, const struct candidate *head)
 {
     const struct candidate *next = NULL;

@@ -39,7 +39,7 @@ struct stream {
     const struct finding_rule *last; /* that of the last place, if it has one; else NULL */
 };
 
-/* Of an alternative; NULL until a line asks for it. */
+/* The code of an alternative; NULL until a line asks for it. */
 struct branch_code {
     pcre2_code *code;
 };

@@ -15,7 +15,7 @@ struct mute {
     uint64_t kept[MUTE_KEPT];
 };
 
-/* Of a line of MUTE_LINE_MAX bytes at most, and the bits of the texts in it. */
+/* The key of a line of MUTE_LINE_MAX bytes at most, and of the bits of the texts in it. */
 uint64_t mute_key(const char *line, size_t n, const uint64_t *found, size_t n_found);
 
 static inline bool mute_has(const struct mute *m, uint64_t key)

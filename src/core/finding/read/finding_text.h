@@ -27,6 +27,6 @@ struct finding_text {
 
 /* Clean up to n bytes of line into out (n + 1 bytes at least), which ret's parts point into. */
 void finding_text_read(const char *line, size_t n, char *out, struct finding_text *ret);
-/* Of a message of a raylet about a worker ("Worker PID: 12", "Worker IP address: 10.0.0.1"): the
- * process and its node are the worker's, and the actor is not known. Else nothing is changed. */
+/* Where a raylet tells of a worker ("Worker PID: 12", "Worker IP address: 10.0.0.1"), the process
+ * and its node are the worker's, and the actor is not known. Else nothing is changed. */
 void finding_text_subject(struct finding_text *t);

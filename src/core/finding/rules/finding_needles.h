@@ -14,8 +14,8 @@ struct needles;
 
 struct needles *needles_new(void);
 void needles_free(struct needles *n); /* NULL is fine */
-/* Of NEEDLE_MIN to NEEDLE_MAX bytes, copied; longer ones are cut. Returns its number, from 0; the
- * same text gets the same number. */
+/* Adds a text of NEEDLE_MIN to NEEDLE_MAX bytes, copied; a longer one is cut. Returns its number,
+ * from 0; the same text gets the same number. */
 unsigned needles_add(struct needles *n, const char *text, size_t len);
 unsigned needles_count(const struct needles *n);
 /* How seldom logs have a text of NEEDLE_MIN bytes or more, roughly; more is rarer. */

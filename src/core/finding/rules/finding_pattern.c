@@ -104,7 +104,7 @@ static bool take_quantifier(struct walk *w, bool *ret_any)
 
 static bool read_set(struct walk w, int depth, struct strv *ret);
 
-/* Of the most common one. */
+/* The rarity of the most common text of the set. */
 static unsigned set_rarity(const struct strv *set)
 {
     unsigned least = ~0U;

@@ -245,7 +245,7 @@ static void check_rule(const struct finding_rules *rules,
         rule_error(ps, n, r, "samples", "rule_needs_miss", MESSAGE_NO_ARGS);
 }
 
-/* Of a rule that states none. */
+/* The weight of a rule that states none. */
 static int usual_weight(enum finding_role role)
 {
     return role == ROLE_CAUSE                            ? 70
