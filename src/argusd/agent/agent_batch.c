@@ -73,7 +73,7 @@ static const struct field agent_figures_rows[] = {
         training,
         .schema = REF_OR_NULL("Training"),
         .doc = "null until it tells of a step"),
-    JOB("nodes", FIELD_LIST, nodes, .of = &agent_node_table, .doc = "of its lease"),
+    JOB("nodes", FIELD_LIST, nodes, .of = &agent_node_table, .doc = "nodes of the job's lease"),
 };
 const struct field_table agent_figures_table =
     FIELD_TABLE("AgentFigures", agent_figures_rows, agent_figures_page);
@@ -94,7 +94,7 @@ struct agent_batch_page {
 static const struct field agent_batch_rows[] = {
     BATCH("schema", FIELD_STR, schema, .schema = WORDS("\"" AGENT_SCHEMA "\"")),
     BATCH("type", FIELD_STR, type, .schema = WORDS("\"batch\"")),
-    BATCH("id", FIELD_STR, id, .flags = FIELD_ALWAYS, .doc = "of this message"),
+    BATCH("id", FIELD_STR, id, .flags = FIELD_ALWAYS, .doc = "id of this message"),
     BATCH("cluster", FIELD_STR, cluster, .flags = FIELD_ALWAYS),
     BATCH("sent_at", FIELD_TIME, sent_at, .flags = FIELD_ALWAYS),
     BATCH("since", FIELD_INT, since, .doc = "its events have a higher seq than this"),

@@ -21,7 +21,7 @@ static const struct field second_page_rows[] = {
     PAGE("failed", FIELD_INT, state.failed, .doc = "questions without an answer"),
     PAGE("passed_over", FIELD_INT, state.passed_over, .doc = "for the bounds of hour and day"),
     PAGE("left_in_hour", FIELD_INT, state.left_in_hour, .doc = "questions"),
-    PAGE("tokens_left", FIELD_INT, state.tokens_left, .doc = "of the day"),
+    PAGE("tokens_left", FIELD_INT, state.tokens_left, .doc = "tokens that are left for the day"),
     PAGE("asked_at", FIELD_TIME, state.asked_at),
     PAGE("trouble", FIELD_STR, trouble, .doc = "why the last question had no answer"),
 };
@@ -39,7 +39,7 @@ struct agent_page {
 #define PAGE(key, ftype, member, ...) FIELD_AT(agent_page, key, ftype, member, __VA_ARGS__)
 static const struct field agent_page_rows[] = {
     PAGE("is_there", FIELD_BOOL, state.is_there, .doc = "argus.yaml names one"),
-    PAGE("schema", FIELD_STR, schema, .flags = FIELD_ALWAYS, .doc = "of messages"),
+    PAGE("schema", FIELD_STR, schema, .flags = FIELD_ALWAYS, .doc = "schema of the messages"),
     PAGE("token", FIELD_STR, state.token, .doc = "the id of its token"),
     PAGE("taken", FIELD_INT, state.taken, .doc = "it has taken events up to this one"),
     PAGE("last", FIELD_INT, state.last, .doc = "the newest event"),

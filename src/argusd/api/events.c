@@ -70,7 +70,8 @@ static const struct field event_rows[] = {
           FIELD_JSON,
           data,
           .flags = FIELD_ALWAYS,
-          .schema = AS_IT_CAME("of its kind: an object of before and after, a list, or null")),
+          .schema = AS_IT_CAME(
+              "what an event of its kind has: an object of before and after, a list, or null")),
 };
 #undef EVENT
 static const struct field_table event_table = FIELD_TABLE("Event", event_rows, event_page);

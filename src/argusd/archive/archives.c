@@ -71,10 +71,10 @@ enum { WHOLE = FIELD_STORED | FIELD_SHOWN };
 static const struct field archived_rows[] = {
     ROW("state", FIELD_ENUM, state, .names = state_names, .flags = WHOLE),
     ROW("at", FIELD_TIME, at, .flags = WHOLE, .doc = "when it was packed"),
-    ROW("bytes", FIELD_COUNT, bytes, .flags = WHOLE, .doc = "of its files"),
-    ROW("packed", FIELD_COUNT, packed, .flags = WHOLE, .doc = "of the archive"),
+    ROW("bytes", FIELD_COUNT, bytes, .flags = WHOLE, .doc = "size of the job's files"),
+    ROW("packed", FIELD_COUNT, packed, .flags = WHOLE, .doc = "size of the archive"),
     ROW("files", FIELD_COUNT, files, .flags = WHOLE),
-    ROW("path", FIELD_STR, path, .flags = FIELD_SHOWN, .doc = "of the archive"),
+    ROW("path", FIELD_STR, path, .flags = FIELD_SHOWN, .doc = "path of the archive"),
     ROW("problem", FIELD_STR, problem, .flags = FIELD_SHOWN, .doc = "why the last try failed"),
     ROW("no_checkpoints",
         FIELD_BOOL,

@@ -66,7 +66,7 @@ static const struct field snapshot_rows[] = {
         actor,
         .flags = FIELD_SHOWN | FIELD_BORROWED | FIELD_ALWAYS,
         .doc = "who added it"),
-    ROW("hash", FIELD_TEXT, hash, .size = HASH_HEX, .flags = WHOLE, .doc = "of the content"),
+    ROW("hash", FIELD_TEXT, hash, .size = HASH_HEX, .flags = WHOLE, .doc = "hash of the content"),
     ROW("verl", FIELD_STR, verl, .flags = WHOLE, .doc = "the version of verl in it"),
     ROW("needs",
         FIELD_STRV,

@@ -67,7 +67,7 @@ const char *uploads_boot_id(const struct uploads *us)
 enum { WHOLE = FIELD_STORED | FIELD_SHOWN };
 static const struct field upload_rows[] = {
     ROW(id, FIELD_TEXT, .size = UPLOAD_ID_MAX, .flags = FIELD_SHOWN),
-    ROW(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "of a file, for people"),
+    ROW(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "name of the file, for people"),
     ROW(user, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS),
     ROW(bytes, FIELD_COUNT, .flags = WHOLE, .doc = "in all"),
     ROW(wanted, FIELD_TEXT, .size = HASH_HEX, .flags = FIELD_STORED),

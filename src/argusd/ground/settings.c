@@ -71,9 +71,10 @@ static const struct field keys[] = {
     {"second_opinion.per_hour", FIELD_INT, AT(second_per_hour), "10", 1, 1000,
      .doc = "questions; findings beyond are passed over"},
     {"second_opinion.tokens_per_day", FIELD_INT, AT(second_tokens_per_day), "200000", 1000,
-     1000000000, .doc = "of questions and answers; findings beyond are passed over"},
+     1000000000,
+     .doc = "tokens of questions and answers together; findings beyond are passed over"},
     {"second_opinion.answer_tokens", FIELD_INT, AT(second_answer_tokens), "600", 16, 8192,
-     .doc = "of one answer"},
+     .doc = "tokens that one answer may have"},
     {"second_opinion.timeout", FIELD_SPAN, AT(second_timeout), "60s", 1, 600,
      .doc = "so long an answer is waited for"},
     {"ops.approvals", FIELD_INT, AT(ops_approvals), "0", 0, 5,
@@ -96,7 +97,7 @@ static const struct field keys[] = {
      .doc = "where sshd of a managed head answers; without it the head is started on this machine"},
     {"ray.head.ssh.user", FIELD_STR, AT(head_ssh_user), .doc = "for ssh to the head"},
     {"ray.head.ssh.port", FIELD_INT, AT(head_ssh_port), NULL, 1, 65535,
-     .doc = "of the head's sshd"},
+     .doc = "port of the head's sshd"},
     {"ray.head.ssh.identity_file", FIELD_STR, AT(head_ssh_identity),
      .doc = "private key for the head; ssh.identity_file if absent"},
     {"ray.head.ssh.proxy_jump", FIELD_STR, AT(head_ssh_jump), .doc = "[user@]host[:port]"},
@@ -148,7 +149,8 @@ static const struct field keys[] = {
      .doc = "open connections to the API, or as many as the open files of argusd leave room for: "
             "256 of them are for its own work"},
     {"limits.connections_per_address", FIELD_INT, AT(address_connections), "64", 0, 1000000,
-     .doc = "of them from one address (IPv6: one /64); more are closed at once; 0: no limit"},
+     .doc =
+         "open connections from one address (IPv6: one /64); more are closed at once; 0: no limit"},
     {"limits.proxies", FIELD_STRV, AT(proxies),
      .doc =
          "addresses that speak for many people and have no limit of their own: 127.0.0.1 and ::1 "
@@ -208,8 +210,8 @@ static const struct field keys[] = {
     {"logs.file_size", FIELD_SIZE, AT(logs.segment), "1GiB", 0, 1e15,
      .doc = "a job's log goes on in another file then; 0: never"},
     {"logs.total_size", FIELD_SIZE, AT(logs.total), "8GiB", 0, 1e15,
-     .doc = "of one attempt's log only the first file and the newest stay; 0: all, else at least "
-            "four files"},
+     .doc = "size of an attempt's log beyond which only its first file and the newest ones stay, "
+            "at least four in all; 0: no limit"},
     {"logs.spool", FIELD_SIZE, AT(logs.spool), "1GiB", 0, 1e12,
      .doc = "output that waits on a worker's own disk while the shared root is away"},
     {"logs.patience", FIELD_SPAN, AT(logs.patience), "15m", 1, 86400,
@@ -227,7 +229,7 @@ static const struct field keys[] = {
     {"hang.first_step", FIELD_SPAN, AT(hang_first_step), "45m", 1, 604800,
      .doc = "without output until its first step, and in validations and saves"},
     {"serve.port", FIELD_INT, AT(serve_port), "8000", 1, 65535,
-     .doc = "of Ray Serve's HTTP proxies, on each machine; fixed when Serve starts"},
+     .doc = "port of Ray Serve's HTTP proxies, on each machine; fixed when Serve starts"},
     {"serve.gate", FIELD_ENUM, AT(serve_gate), "key", .names = gate_words,
      .doc =
          "what keeps others from Ray Serve's port: key = argusd's gate in its proxies, tried before anything is "

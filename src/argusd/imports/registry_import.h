@@ -56,7 +56,7 @@ must_check int registry_import(const struct importer *im,
     {.name = "project",                                                                            \
      .type = FIELD_STR,                                                                            \
      .offset = offsetof(struct registry_form, project),                                            \
-     .doc = "of the job; its members see the entry"},                                              \
+     .doc = "project of the job; its members see the entry"},                                      \
         {.name = "pool",                                                                           \
          .type = FIELD_STR,                                                                        \
          .offset = offsetof(struct registry_form, pool),                                           \

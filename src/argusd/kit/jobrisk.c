@@ -25,7 +25,7 @@ static const struct field job_rows[] = {
     OF_JOB("user", FIELD_STR, user, .flags = FIELD_ALWAYS),
     OF_JOB("project", FIELD_STR, project),
     OF_JOB("state", FIELD_STR, state, .flags = FIELD_ALWAYS, .schema = "JobState"),
-    OF_JOB("gpus", FIELD_REAL, gpus, .doc = "of the whole job, on all its machines"),
+    OF_JOB("gpus", FIELD_REAL, gpus, .doc = "GPUs of the whole job, on all its machines"),
     OF_JOB("gpus_here", FIELD_REAL, gpus_here),
     OF_JOB("step", FIELD_INT, step, .doc = "0: it has told of none"),
     OF_JOB("ends_at", FIELD_TIME, ends_at, .doc = "expected, at 50 %; null: nobody can tell"),

@@ -27,7 +27,7 @@ static const struct field replaced_rows[] = {
              "offset",
              FIELD_COUNT,
              offset,
-             .doc = "of the next byte, in the log that is there now"),
+             .doc = "offset of the next byte, in the log that is there now"),
     FIELD_AT(tails_replaced,
              "lost",
              FIELD_COUNT,

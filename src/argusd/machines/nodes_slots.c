@@ -25,7 +25,7 @@ static const struct field slot_rows[] = {
     SLOT("uuid", FIELD_STR, uuid, .flags = FIELD_BORROWED),
     SLOT("state", FIELD_ENUM, state, .names = slot_states),
     SLOT("jobs", FIELD_STRV, jobs, .doc = "that hold it or a share of it"),
-    SLOT("jobs_hidden", FIELD_INT, hidden, .doc = "of others, that you may not see"),
+    SLOT("jobs_hidden", FIELD_INT, hidden, .doc = "jobs of others that you may not see"),
     SLOT("util", FIELD_REAL, util, .flags = FIELD_MAYBE, .doc = "0 to 1; null: not told lately"),
     SLOT("mem_used_bytes", FIELD_REAL, mem_used, .flags = FIELD_MAYBE),
     SLOT("mem_total_bytes", FIELD_REAL, mem_total, .flags = FIELD_MAYBE),

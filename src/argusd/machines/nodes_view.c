@@ -79,7 +79,7 @@ static const struct field port_rows[] = {
 static const struct field_table port_table = FIELD_TABLE(NULL, port_rows, port_page);
 
 static const struct field lease_rows[] = {
-    FIELD_AT(node_lease_page, "job", FIELD_STR, job, .doc = "null: of somebody else"),
+    FIELD_AT(node_lease_page, "job", FIELD_STR, job, .doc = "null: the job of somebody else"),
     FIELD_AT(node_lease_page, "gpu_ids", FIELD_BITS, gpus),
     FIELD_AT(node_lease_page, "gpus", FIELD_REAL, amount, .doc = "less than one: a share of it"),
 };

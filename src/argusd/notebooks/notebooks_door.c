@@ -336,7 +336,7 @@ static void door_relay(struct http_req *req, void *app)
 /* ---- routes ---- */
 
 static const struct http_param ticket_params[] = {
-    {"ticket", HTTP_PARAM_STRING, "of POST /v1/notebooks/{name}:open"},
+    {"ticket", HTTP_PARAM_STRING, "ticket that POST /v1/notebooks/{name}:open gave"},
     {NULL, 0, NULL}};
 #define RELAY(m)                                                                                   \
     {                                                                                              \

@@ -68,7 +68,7 @@ static const struct field plan_rows[] = {
     PLAN(hash,
          FIELD_STR,
          .flags = OPS_KEPT | FIELD_ALWAYS,
-         .doc = "of the state that it was made for"),
+         .doc = "hash of the state that the plan was made for"),
     PLAN(facts, FIELD_PAIRS, .flags = FIELD_STORED),
     PLAN(jobs,
          FIELD_JSON,

@@ -61,7 +61,7 @@ static const struct field page_rows[] = {
     P(then,
       FIELD_STR,
       .flags = FIELD_SHOWN | FIELD_BORROWED,
-      .doc = "of a drain: what becomes of jobs at its deadline"),
+      .doc = "what becomes of jobs at the deadline of a drain"),
     P(confirm,
       FIELD_STR,
       .flags = EVERYWHERE | FIELD_BORROWED,
@@ -228,7 +228,7 @@ static const struct field cleanup_rows[] = {
 static const struct field stop_rows[] = {
     ASK("jobs", FIELD_STRV, p.ids, .doc = "these alone"),
     ASK("user", FIELD_STR, p.of_user, .doc = "jobs of this user"),
-    ASK("project", FIELD_STR, p.of_project, .doc = "of this project"),
+    ASK("project", FIELD_STR, p.of_project, .doc = "jobs of this project"),
     ASK("pool", FIELD_STR, p.of_pool, .doc = "for this pool"),
     ASK_DRY,
 };

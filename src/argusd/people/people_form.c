@@ -23,7 +23,7 @@ const char *const people_role_names[] = {"none", "viewer", "user", "admin", NULL
         .name = #key, .type = ftype, .offset = offsetof(struct person, key), __VA_ARGS__           \
     }
 static const struct field person_rows[] = {
-    PERSON(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "of the user"),
+    PERSON(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "name of the user"),
     PERSON(role,
            FIELD_ENUM,
            .names = people_role_names,
@@ -44,13 +44,13 @@ const struct field_table person_table = {.name = "User",
         .name = #key, .type = ftype, .offset = offsetof(struct project, key), __VA_ARGS__          \
     }
 static const struct field project_rows[] = {
-    PROJECT(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "of the project"),
+    PROJECT(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "name of the project"),
     PROJECT(note, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .dflt = "", .doc = "what it is for"),
     PROJECT(pool,
             FIELD_STR,
             .flags = WHOLE | FIELD_ALWAYS,
             .dflt = "",
-            .doc = "of jobs that name none; empty: any"),
+            .doc = "pool of jobs that name none; empty: any"),
     PROJECT(members, FIELD_STRV, .flags = WHOLE, .doc = "names of users"),
     PROJECT(share,
             FIELD_REAL,

@@ -91,7 +91,7 @@ enum { WHOLE = FIELD_STORED | FIELD_SHOWN };
 static const struct field secret_rows[] = {
     ROW(name, FIELD_STR, .flags = FIELD_SHOWN | FIELD_ALWAYS),
     ROW(sealed, FIELD_STR, .flags = FIELD_STORED),
-    ROW(bytes, FIELD_COUNT, .flags = WHOLE, .doc = "of the value"),
+    ROW(bytes, FIELD_COUNT, .flags = WHOLE, .doc = "size of the value"),
     ROW(created_at, FIELD_TIME, .flags = WHOLE),
     ROW(changed_at, FIELD_TIME, .flags = WHOLE),
     ROW(changed_by, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "a user"),

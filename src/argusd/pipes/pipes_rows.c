@@ -34,7 +34,7 @@ static const struct field pipeline_rows[] = {
         .flags = WHOLE,
         .schema = "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"description\":"
                   "\"of the parameter's type\"}}",
-        .doc = "of its runs"),
+        .doc = "parameters of its runs"),
     ROW(pipeline, next_at, FIELD_TIME, .flags = BOTH, .doc = "when its schedule comes next"),
     ROW(pipeline, owner_away, FIELD_BOOL, .flags = FIELD_STORED),
 };
@@ -46,7 +46,7 @@ const struct field_table pipeline_table = {.name = "Pipeline",
 static const struct field life_rows[] = {
     ROW(pipe_life, id, FIELD_STR, .flags = BOTH | FIELD_ALWAYS),
     ROW(pipe_life, pipeline, FIELD_STR, .flags = BOTH | FIELD_ALWAYS),
-    ROW(pipe_life, owner, FIELD_STR, .flags = BOTH | FIELD_ALWAYS, .doc = "of the pipeline"),
+    ROW(pipe_life, owner, FIELD_STR, .flags = BOTH | FIELD_ALWAYS, .doc = "owner of the pipeline"),
     ROW(pipe_life,
         user,
         FIELD_STR,

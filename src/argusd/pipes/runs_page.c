@@ -277,14 +277,14 @@ static const struct field plan_step_rows[] = {
             earlier,
             .flags = FIELD_BORROWED,
             .doc = "the run that stands in for it, or that it is compared with"),
-    OF_PLAN("job", FIELD_STR, job, .flags = FIELD_BORROWED, .doc = "of that run"),
+    OF_PLAN("job", FIELD_STR, job, .flags = FIELD_BORROWED, .doc = "job of that run"),
     OF_PLAN("reason", FIELD_JSON, reason, .schema = REF_OR_NULL("Reason"), .doc = "why"),
     OF_PLAN("changes",
             FIELD_LIST,
             changes,
             .of = &pipes_change_table,
             .flags = FIELD_ALWAYS | FIELD_BORROWED,
-            .doc = "of its `with`, since that run: values as JSON texts"),
+            .doc = "changes of its `with` since that run: values as JSON texts"),
 };
 static const struct field_table plan_step_table =
     FIELD_TABLE("PipelinePlanStep", plan_step_rows, plan_step);

@@ -14,7 +14,7 @@ enum { PAGE_S = SERVICE_WINDOW * SERVICE_WINDOW_S };
 static const struct field span_rows[] = {
     S(at, FIELD_TIME, .doc = "when its ten seconds began"),
     S(requests, FIELD_INT, .doc = "that ended in it"),
-    S(errors, FIELD_INT, .doc = "of them: no answer, or 500 and above"),
+    S(errors, FIELD_INT, .doc = "requests that had no answer, or one of 500 and above"),
     S(refused, FIELD_INT, .doc = "by limits"),
     S(tokens_in, FIELD_INT),
     S(tokens_out, FIELD_INT),
@@ -29,18 +29,21 @@ static const struct field figure_rows[] = {
     P(requests_per_minute,
       FIELD_REAL,
       .flags = EVERYWHERE,
-      .doc = "this and all that follow: of the last five minutes"),
+      .doc = "this and all that follow are of the last five minutes"),
     P(errors_per_minute, FIELD_REAL, .flags = EVERYWHERE),
     P(refused_per_minute, FIELD_REAL, .flags = FIELD_SHOWN, .doc = "by limits"),
     P(tokens_per_second, FIELD_REAL, .flags = EVERYWHERE, .doc = "made"),
-    P(p50_ms, FIELD_REAL, .flags = EVERYWHERE | FIELD_MAYBE, .doc = "of a whole request, at most"),
+    P(p50_ms,
+      FIELD_REAL,
+      .flags = EVERYWHERE | FIELD_MAYBE,
+      .doc = "time of a whole request, at most"),
     P(p95_ms, FIELD_REAL, .flags = EVERYWHERE | FIELD_MAYBE),
     P(p99_ms, FIELD_REAL, .flags = FIELD_SHOWN | FIELD_MAYBE),
     P(spans,
       FIELD_LIST,
       .of = &service_span_table,
       .flags = FIELD_SHOWN | FIELD_ALWAYS,
-      .doc = "of ten seconds each, the oldest first"),
+      .doc = "spans of ten seconds each, the oldest first"),
 };
 const struct field_table service_figures_table =
     FIELD_TABLE("ServiceFigures", figure_rows, service_figures);

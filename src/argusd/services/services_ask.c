@@ -20,7 +20,8 @@ enum { ASK_ANSWER_MAX = 1 << 20, ASK_WORDS = 256 };
 static const struct field ask_form_rows[] = {
     OPT_TEXT("text"),
     OPT_TEXT("path"),
-    OPT_AS("body", "{\"description\":\"of the request, as it is sent; null: it is a GET\"}"),
+    OPT_AS("body",
+           "{\"description\":\"body of the request, as it is sent; null: the request is a GET\"}"),
 };
 const struct field_table service_ask_form = ACTION_FORM(ask_form_rows);
 

@@ -242,18 +242,18 @@ static void simulations_get_csv(struct http_req *req, void *app)
 /* ---- the routes ---- */
 
 static const struct http_param ask_params[] = {
-    {"name", HTTP_PARAM_STRING, "of the trace, for people"},
+    {"name", HTTP_PARAM_STRING, "name of the trace, for people"},
     {"since", HTTP_PARAM_STRING, "without a trace: jobs queued from then on, or so long ago (28d)"},
     {"pool", HTTP_PARAM_STRING, "this one alone"},
     {"policy", HTTP_PARAM_STRING,
      "fifo, easy, fair, flow and shortest, parted by commas (the first three)"},
-    {"nodes", HTTP_PARAM_STRING, "of each pool and their GPUs: 64x8"},
+    {"nodes", HTTP_PARAM_STRING, "nodes of each pool and the GPUs of each node: 64x8"},
     {"load", HTTP_PARAM_STRING,
      "each pool gets the fewest 8-GPU nodes for this share of use (0.85; without a trace and "
      "without nodes: the nodes that there are now)"},
     {"guess", HTTP_PARAM_STRING,
      "a job's limit is its run times a factor drawn evenly between these two (1-5)"},
-    {"seed", HTTP_PARAM_INTEGER, "of the guesses (0)"},
+    {"seed", HTTP_PARAM_INTEGER, "seed of the guesses (0)"},
     {"learner", HTTP_PARAM_BOOLEAN, "expectations are learnt from ended runs (true)"},
     {0}};
 static const struct http_param csv_params[] = {

@@ -40,8 +40,8 @@ static const struct field run_rows[] = {
         state,
         .names = state_words,
         .flags = RUN_WHOLE,
-        .doc = "complete: it has all of the attempt; owed: what it lacks is sent; kept: in files "
-               "of the job alone"),
+        .doc = "complete: it has all of the attempt; owed: what it lacks is sent; kept: only files "
+               "of the job have it"),
     RUN("project", FIELD_STR, project, .flags = RUN_WHOLE),
     RUN("name", FIELD_STR, name, .flags = RUN_WHOLE),
     RUN("run", FIELD_STR, run, .flags = RUN_WHOLE, .doc = "its id in the tracker"),

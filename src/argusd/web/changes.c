@@ -477,7 +477,7 @@ static const struct http_schema schemas[] = {
      .json = OBJECT("",
                     KEY("ids", TEXTS) "," KEY(
                         "reset",
-                        "{\"type\":\"boolean\",\"description\":\"of hello: ask for everything "
+                        "{\"type\":\"boolean\",\"description\":\"a hello says: ask for everything "
                         "again, what changed meanwhile is not known\"}"))},
 };
 const struct api_part part_changes = {rows, array_len(rows), schemas, array_len(schemas)};

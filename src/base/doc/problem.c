@@ -162,7 +162,7 @@ static const struct field problem_rows[] = {
     ROW("field", FIELD_STR, field, .flags = FIELD_ALWAYS, .doc = "dotted; empty: all of it"),
     ROW("line", FIELD_INT32, line, .doc = "0: not known"),
     ROW("column", FIELD_INT32, column),
-    ROW("code", FIELD_STR, code, .doc = "of the sentence; null: it has none"),
+    ROW("code", FIELD_STR, code, .doc = "code of the sentence; null: it has none"),
     ROW("args", FIELD_JSON, args, .schema = MESSAGE_ARGS_SCHEMA),
     ROW("detail", FIELD_STR, detail, .flags = FIELD_ALWAYS),
     ROW("hint", FIELD_STR, hint, .doc = "what would mend it"),

@@ -23,7 +23,7 @@ static const struct field card_rows[] = {
     CARD(uuid, FIELD_TEXT, "GPU-…", .size = FIGURE_UUID_MAX, .flags = IN_CARD),
     CARD(name,
          FIELD_TEXT,
-         "of its kind",
+         "name of its kind",
          .size = sizeof(((struct gpu_card *)0)->name),
          .flags = IN_CARD),
 #define X(member, words) CARD(member, FIELD_REAL, words, .flags = IN_CARD | FIELD_NO_LIMIT),

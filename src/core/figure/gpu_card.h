@@ -27,7 +27,7 @@ enum { GPU_STATUS_NONE = 3 };
 #define GPU_CARD_NUMBERS(X)                                                                        \
     X(util, "0 to 1: mean over the time since the sample before, by the driver's own buffer")      \
     X(mem_used_bytes, "now")                                                                       \
-    X(mem_total_bytes, "of the GPU")                                                               \
+    X(mem_total_bytes, "memory that the GPU has")                                                  \
     X(power_watts, "now")                                                                          \
     X(temperature_celsius, "now")                                                                  \
     X(slowdown_celsius, "from which on the GPU slows itself down")                                 \

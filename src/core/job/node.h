@@ -83,10 +83,10 @@ struct node_reason {
     X(gpu_type, 64, "as nvidia-smi calls it")                                                      \
     X(interface, 24, "network interface that holds the address Ray uses")                          \
     X(bond_of, 64, "interfaces beneath it, where it is a bond")                                    \
-    X(link_layer, 16, "of its fastest links that jobs may use: infiniband, roce or ethernet")      \
+    X(link_layer, 16, "kind of its fastest links that jobs may use: infiniband, roce or ethernet") \
     X(hca, 256, "RDMA ports of those links, device:port")                                          \
     X(roce, 8, "version of RoCE: v1 or v2")                                                        \
-    X(gid_index, 8, "of RoCE, where it is the same on all these ports")
+    X(gid_index, 8, "GID index of RoCE, where it is the same on all these ports")
 /* X(name, type, field type, words). */
 #define NODE_FACT_NUMBERS(X)                                                                       \
     X(gpus, int64_t, FIELD_INT, "by nvidia-smi")                                                   \
@@ -94,7 +94,7 @@ struct node_reason {
     X(memory_bytes, uint64_t, FIELD_COUNT, "that processes may use")                               \
     X(disk_free_bytes, uint64_t, FIELD_COUNT, "where Ray works")                                   \
     X(shm_free_bytes, uint64_t, FIELD_COUNT, "in /dev/shm")                                        \
-    X(mtu, int64_t, FIELD_INT, "of that interface")                                                \
+    X(mtu, int64_t, FIELD_INT, "MTU of that interface")                                            \
     X(interface_mbps, int64_t, FIELD_INT, "speed of that interface in Mbit/s; 0: it does not say") \
     X(rdma_gbps, int64_t, FIELD_INT, "rate of each RDMA port in Gbit/s")
 struct node_facts {

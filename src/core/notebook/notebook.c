@@ -22,7 +22,7 @@ static const struct field notebook_rows[] = {
         FIELD_STR,
         .dflt = "main",
         .flags = ASKED | LISTED | FIELD_ALWAYS,
-        .doc = "of the notebook among its owner's"),
+        .doc = "name of the notebook among its owner's"),
     ROW(owner, FIELD_STR, .flags = OWN | LISTED | FIELD_ALWAYS, .doc = "who alone may open it"),
     ROW(project,
         FIELD_STR,

@@ -25,7 +25,7 @@ static_assert(array_len(pipe_concurrency_names) == PIPE_CONCURRENCY_COUNT + 1, "
 
 /* clang-format off */
 static const struct field pipe_keys[] = {
-    FIELD_AT(pipe, "name", FIELD_STR, name, .flags = FIELD_REQUIRED, .doc = "of the pipeline: a-z, 0-9, - and _"),
+    FIELD_AT(pipe, "name", FIELD_STR, name, .flags = FIELD_REQUIRED, .doc = "name of the pipeline: a-z, 0-9, - and _"),
     FIELD_AT(pipe, "description", FIELD_STR, description, .doc = "one line for people"),
     FIELD_AT(pipe, "concurrency", FIELD_ENUM, concurrency, .dflt = "queue", .names = pipe_concurrency_names,
              .doc = "what a new run does while another one is under way"),

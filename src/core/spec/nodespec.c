@@ -39,7 +39,7 @@ static const struct field keys[] = {
     {"host", FIELD_STR, AT(s.host), .flags = FIELD_REQUIRED,
      .doc = "address or name for ssh, as argusd's machine knows it"},
     {"user", FIELD_STR, AT(s.user), .doc = "for ssh; ssh.user of argus.yaml if absent"},
-    {"port", FIELD_INT, AT(s.port), NULL, 1, 65535, .doc = "of sshd; 22, or what ~/.ssh/config says"},
+    {"port", FIELD_INT, AT(s.port), NULL, 1, 65535, .doc = "port of sshd; 22, or what ~/.ssh/config says"},
     {"labels", FIELD_NODE, AT(labels), .schema = "{\"type\":[\"string\",\"array\",\"object\"],"
      "\"items\":{\"type\":\"string\"},\"additionalProperties\":{\"type\":[\"string\",\"null\"]}}",
      .doc = "pools that it belongs to: a list, 'a,b' or a mapping; network=X and shareable are "

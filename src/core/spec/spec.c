@@ -102,7 +102,7 @@ const struct field spec_keys[] = {
     {.name = "entrypoint", .type = FIELD_STRV, .offset = AT(entrypoint), .schema =
      "{\"anyOf\":[{\"type\":\"array\",\"items\":{\"type\":[\"string\",\"number\",\"boolean\"]}},"
      "{\"type\":\"string\"}]}",
-     .doc = "of ray and its libraries: an argv list, or one shell line"},
+     .doc = "command of ray and its libraries: an argv list, or one shell line"},
     {.name = "env", .type = FIELD_PAIRS, .offset = AT(env),
      .doc = "environment variables; short for runtime_env.env_vars"},
     {.name = "runtime_env.env_vars", .type = FIELD_PAIRS, .offset = AT(env_vars),

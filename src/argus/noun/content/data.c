@@ -35,7 +35,7 @@ static const struct opt UPLOAD_OPTS[] = {
     {.name = "project",
      UPLOAD(OPT_TEXT, project),
      .arg = "NAME",
-     .doc = "of the job that looks at it; its members see the data set",
+     .doc = "project of the job that looks at it; its members see the data set",
      .to = "body:project"},
     {.name = "pool",
      UPLOAD(OPT_TEXT, pool),
@@ -184,7 +184,7 @@ static const struct opt PREPARE_OPTS[] = {
     {.name = "project",
      PREPARE(OPT_TEXT, project),
      .arg = "NAME",
-     .doc = "of the job",
+     .doc = "project of the job",
      .to = "body:project"},
     {.name = "pool",
      PREPARE(OPT_TEXT, pool),
@@ -321,7 +321,7 @@ static const struct command DATA_COMMANDS[] = {
         .summary = "show one data set",
         .text = "Its columns, some rows, and which workloads (rl, sft, eval) it is fit for, "
                 "or the column that is missing. NAME is name, name@version, or owner:name; "
-                "of several versions the newest that is ready.",
+                "without a version, the newest that is ready is shown.",
         OPTS(SHOW_OPTS),
         .ask = {.path = "/v1/datasets/{}", .print = entry_print},
     },

@@ -159,7 +159,7 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "keep code as it is now, for jobs to name",
-        .text = "Of a directory goes what git would add: all that no .gitignore leaves out, "
+        .text = "A directory is packed as git would add it: all that no .gitignore leaves out, "
                 "and never .git. An ARCHIVE is a zip, a tar (.gz, .xz, .zst) or a git "
                 "bundle, of which the commit, tag or branch is taken that VERSION names, "
                 "else HEAD. What the server has already is not sent again. A spec names it "
@@ -213,9 +213,9 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .most = 1,
         .summary = "say what a snapshot asks of a machine",
         .text = "In place of what its setup files say. Jobs that wait with it go by that at "
-                "once; 'argus events' keeps what was there before. A spec with a py_executable "
-                "of its own brings its packages along: of its snapshots' needs those of ray and "
-                "driver alone are asked of a machine.",
+                "once; 'argus events' keeps what was there before. A spec with its own "
+                "py_executable brings its packages along: then a machine must only meet what its "
+                "snapshots need of ray and driver.",
         .example = "argus snapshot needs verl@0.9.1 --set 'torch>=2.6' --set 'python>=3.10'	"
                    "both, and nothing else",
         OPTS(NEEDS_OPTS),

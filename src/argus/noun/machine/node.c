@@ -107,7 +107,7 @@ static const struct opt NODE_ADD_OPTS[] = {
      .arg = "HOST",
      .doc = "address or name, as argusd sees it"},
     {.name = "user", NODE_ADD_ROW(OPT_TEXT, user), .arg = "NAME", .doc = "for ssh"},
-    {.name = "port", NODE_ADD_ROW(OPT_NUMBER, port), .arg = "N", .doc = "of sshd"},
+    {.name = "port", NODE_ADD_ROW(OPT_NUMBER, port), .arg = "N", .doc = "port of its sshd"},
     {.name = "identity-file",
      NODE_ADD_ROW(OPT_TEXT, identity_file),
      .arg = "FILE",
@@ -126,7 +126,7 @@ static const struct opt NODE_ADD_OPTS[] = {
     {.name = "ray-bin",
      NODE_ADD_ROW(OPT_TEXT, ray_bin),
      .arg = "PATH",
-     .doc = "of 'ray' on the machine"},
+     .doc = "where 'ray' lies on the machine"},
     {.name = "image",
      NODE_ADD_ROW(OPT_TEXT, image),
      .arg = "TEXT",
@@ -135,7 +135,10 @@ static const struct opt NODE_ADD_OPTS[] = {
     {.name = "wait",
      NODE_ADD_ROW(OPT_FLAG, wait),
      .doc = "until it is online, and say what is in the way"},
-    {.name = "timeout", NODE_ADD_ROW(OPT_SPAN, timeout), .arg = "SPAN", .doc = "of --wait [2m]"},
+    {.name = "timeout",
+     NODE_ADD_ROW(OPT_SPAN, timeout),
+     .arg = "SPAN",
+     .doc = "how long --wait waits [2m]"},
 };
 
 static void node_add_put(json_t *o, const char *key, const char *value)
@@ -338,7 +341,7 @@ static const struct opt NODE_DRAIN_OPTS[] = {
      .type = OPT_SPAN,
      .offset = offsetof(struct node_drain_opts, timeout),
      .arg = "SPAN",
-     .doc = "of --wait; without it, for ever"},
+     .doc = "how long --wait waits; for ever if not given"},
     {.name = "dry-run",
      .type = OPT_FLAG,
      .offset = offsetof(struct node_drain_opts, dry_run),

@@ -10,10 +10,11 @@
     {.name = "project",                                                                            \
      .type = OPT_TEXT,                                                                             \
      .arg = "NAME",                                                                                \
-     .doc = "of this project",                                                                     \
+     .doc = "quota of this project",                                                               \
      .to = "path:projects"},                                                                       \
     {                                                                                              \
-        .name = "user", .type = OPT_TEXT, .arg = "NAME", .doc = "of this user", .to = "path:users" \
+        .name = "user", .type = OPT_TEXT, .arg = "NAME", .doc = "quota of this user",              \
+        .to = "path:users"                                                                         \
     }
 
 #define LIMIT_OPT(key, ftype, option, word, title, used, words)                                    \
@@ -81,7 +82,7 @@ static const struct command QUOTA_COMMANDS[] = {
                 "held already is not taken, but for GPUs borrowed beyond a guarantee: these "
                 "come back from jobs that can be restarted when their owner asks for them.",
         .example = "argus quota set --project rlhf --guaranteed 8 --gpus 16\tup to 16, 8 for sure\n"
-                   "argus quota set --user alice --running 4 --gpu-hours 500\tof one user\n"
+                   "argus quota set --user alice --running 4 --gpu-hours 500\tlimits of one user\n"
                    "argus quota set --user alice --running none\tno limit again",
         OPTS(SET_OPTS),
         .ask = {.method = "PUT",
@@ -103,7 +104,7 @@ static const struct command QUOTA_COMMANDS[] = {
         .name = "quota show",
         .args = "",
         .summary = "show one quota and what is used of it",
-        .text = "Of a project that you are in, or of yourself; admins see all.",
+        .text = "You see the quotas of your projects and your own; admins see all.",
         .example = "argus quota show --user alice\twhat alice may hold, and holds",
         OPTS(SHOW_OPTS),
         .ask = {.path = "/v1/{of}/quota", .print = account_print},

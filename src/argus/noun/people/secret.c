@@ -61,12 +61,12 @@ static const struct opt RM_OPTS[] = {
     {.name = "project",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "of this project",
+     .doc = "a secret of this project",
      .to = "query:project"},
     {.name = "user",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "of this user (admins)",
+     .doc = "a secret of this user (admins)",
      .to = "query:user"},
 };
 

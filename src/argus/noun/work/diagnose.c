@@ -30,7 +30,7 @@ static const struct opt DIAGNOSE_OPTS[] = {
      .type = OPT_COUNT,
      .offset = offsetof(struct diagnose_opts, attempt),
      .arg = "K",
-     .doc = "of attempt K of the job; else of the newest that has a finding"},
+     .doc = "look at attempt K of the job; at the newest that has a finding if not given"},
     {.name = "rules",
      .type = OPT_TEXT,
      .offset = offsetof(struct diagnose_opts, rules),
@@ -171,7 +171,7 @@ static const struct command DIAGNOSE_COMMANDS[] = {
         .args = "[ID]",
         .most = 1,
         .summary = "say why a job ended, or any run, from its log",
-        .text = "Of a job: what the server found when its attempt ended, from the log and "
+        .text = "For a job: what the server found when its attempt ended, from the log and "
                 "from what it knows besides. With --log: reads the log of any run once, "
                 "here. Says the class of what failed, the line that shows it first with its "
                 "place, what merely followed, and what a person can do. Wrappers, clean-up "

@@ -631,7 +631,7 @@ static const struct command PIPE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "draw the steps of a run or of a file",
-        .text = "Of a FILE as 'argus pipe check' does, of a RUN as 'argus pipe show' does.",
+        .text = "Shows a FILE as 'argus pipe check' does, and a RUN as 'argus pipe show' does.",
         OPTS(SHOW_OPTS),
         .opts_size = sizeof(struct pipe_show_opts),
         .run = pipe_graph,

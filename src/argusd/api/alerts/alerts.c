@@ -26,7 +26,7 @@ static const struct field alert_page_rows[] = {
                FIELD_STR,
                kind,
                FIELD_BORROWED | FIELD_ALWAYS,
-               .doc = "of what it is about: job, node, gpu …"),
+               .doc = "kind of thing that the alert is about: job, node, gpu …"),
     ALERT_PAGE("name", FIELD_STR, name, FIELD_BORROWED | FIELD_ALWAYS),
     PAGE_TEXT(user),
     PAGE_TEXT(project),

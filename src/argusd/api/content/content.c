@@ -216,7 +216,8 @@ static void api_files_content(struct http_req *req, void *app)
     api_find_place(req, app, &then);
 }
 
-static const struct http_param content_params[] = {{"path", HTTP_PARAM_STRING, "of the file"}, {0}};
+static const struct http_param content_params[] = {{"path", HTTP_PARAM_STRING, "path of the file"},
+                                                   {0}};
 
 static const struct http_route rows[] = {
     {.method = "GET",

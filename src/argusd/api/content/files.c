@@ -537,11 +537,11 @@ static void api_files_remove(struct http_req *req, void *app)
 
 static const struct http_param list_params[] = {
     {"path", HTTP_PARAM_STRING, "common/…, users/<you>/… or jobs/<id>/…; what there is if absent"},
-    {"limit", HTTP_PARAM_INTEGER, "of the entries of a directory, at most 1000 [200]"},
+    {"limit", HTTP_PARAM_INTEGER, "how many entries of a directory, at most 1000 [200]"},
     {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before"},
     {0}};
 static const struct http_param remove_params[] = {
-    {"path", HTTP_PARAM_STRING, "of a file, a link or a directory"},
+    {"path", HTTP_PARAM_STRING, "path of a file, a link or a directory"},
     {"recursive", HTTP_PARAM_BOOLEAN, "a directory with all that is in it"},
     {0}};
 

@@ -43,7 +43,7 @@ struct entry_page {
              .doc = "user/bob, project/rl: who sees it beside these; shown to the owner and to "   \
                     "who sees everything"),                                                        \
         PAGE(progress, FIELD_JSON, .flags = EVERYWHERE | FIELD_BORROWED, .schema = ANY_OBJECT,     \
-             .doc = "of an import that has begun"),                                                \
+             .doc = "progress of an import that has begun"),                                       \
         FOUND(note, TEXT, "of the importer"), FOUND(format, TEXT, "of the files"),                 \
         FOUND(lineage, ANY_OBJECT, "what it was made of, as much as you may see"),                 \
         PAGE(lineage_by, FIELD_STR, .flags = EVERYWHERE | FIELD_BORROWED,                          \

@@ -29,7 +29,10 @@ static const struct field page_rows[] = {
      .of = &upload_table,
      .flags = FIELD_BORROWED},
     PAGE(receiving, FIELD_BOOL, .flags = FIELD_SHOWN, .doc = "bytes come in right now"),
-    PAGE(sha256, FIELD_STR, .flags = FIELD_SHOWN | FIELD_BORROWED, .doc = "of what is safe"),
+    PAGE(sha256,
+         FIELD_STR,
+         .flags = FIELD_SHOWN | FIELD_BORROWED,
+         .doc = "hash of the bytes that are safe"),
     PAGE(chunk, FIELD_INT, .flags = FIELD_SHOWN, .doc = "bytes to send at once"),
     PAGE(expires_at, FIELD_TIME, .flags = FIELD_SHOWN),
 };

@@ -239,9 +239,9 @@ struct filter {
 #define FILTER(member, ftype, words) FIELD_AT(filter, #member, ftype, member, .doc = (words))
 static const struct field filter_rows[] = {
     FILTER(user, FIELD_STR, "jobs of this user"),
-    FILTER(project, FIELD_STR, "of this project"),
+    FILTER(project, FIELD_STR, "jobs of this project"),
     FILTER(pool, FIELD_STR, "for this pool"),
-    FILTER(workload, FIELD_STR, "of this workload"),
+    FILTER(workload, FIELD_STR, "jobs of this workload"),
     FILTER(state, FIELD_STRV, "in one of these states"),
     FILTER(ids, FIELD_STRV, "one of these"),
 };

@@ -370,7 +370,7 @@ static const struct http_param log_params[] = {
     {"attempt", HTTP_PARAM_INTEGER, "which attempt; the newest if not given"},
     {"offset", HTTP_PARAM_INTEGER, "byte to begin at"},
     {"since", HTTP_PARAM_STRING,
-     "of the driver's log: not what was written before this, as far as known (in steps of some "
+     "leave out what the driver's log had before this, as far as known (in steps of some "
      "seconds): a time, or a span before now (10m)"},
     {"limit", HTTP_PARAM_INTEGER, "bytes at most, up to 8 MiB; 1 MiB if not given"},
     {"tail", HTTP_PARAM_INTEGER, "the last so many lines of the last limit bytes"},

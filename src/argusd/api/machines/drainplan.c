@@ -29,11 +29,11 @@ static const struct field plan_rows[] = {
     PLAN("deadline", FIELD_TIME, deadline, .doc = "if it began now; null: none"),
     PLAN("jobs", FIELD_LIST, jobs, .of = &jobrisk_table, .doc = "that hold something there"),
     PLAN("users", FIELD_STRV, users, .doc = "whose they are"),
-    PLAN("gpus", FIELD_REAL, gpus, .doc = "of the machine, that take no new job"),
+    PLAN("gpus", FIELD_REAL, gpus, .doc = "GPUs of the machine that take no new job"),
     PLAN("at_risk_gpu_hours",
          FIELD_REAL,
          at_risk_gpu_hours,
-         .doc = "of the jobs that would be stopped or started again"),
+         .doc = "work that is lost of the jobs that would be stopped or started again"),
     PLAN("empty_at", FIELD_TIME, empty_at, .doc = "expected, at 50 %; null: nobody can tell"),
     PLAN("empty_late_at", FIELD_TIME, empty_late_at, .doc = "at 90 %"),
 };

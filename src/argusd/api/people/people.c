@@ -22,7 +22,7 @@
     }
 static const struct field usage_rows[] = {
     USAGE(gpus, FIELD_REAL, "GPUs held"),
-    USAGE(gpus_borrowed, FIELD_REAL, "of them above the guarantee"),
+    USAGE(gpus_borrowed, FIELD_REAL, "GPUs held above the guarantee"),
     USAGE(cpus, FIELD_REAL, "CPUs held"),
     USAGE(memory, FIELD_REAL, "GiB that running jobs state"),
     USAGE(running, FIELD_INT, "jobs that hold something"),
@@ -126,7 +126,7 @@ static const struct field user_rows[] = {
      .type = FIELD_TIME,
      .offset = PAGE(last_use_at),
      .flags = FIELD_SHOWN,
-     .doc = "of any token"},
+     .doc = "when any token of the user was last used"},
     {.name = "", .type = FIELD_INLINE, .offset = PAGE(account), .of = &api_account_table},
 };
 static const struct field_table user_table = {.name = "User",

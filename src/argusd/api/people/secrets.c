@@ -31,7 +31,10 @@ static const struct field page_rows[] = {
      .of = &secret_table,
      .flags = FIELD_BORROWED},
     PAGE(user, FIELD_STR, .flags = FIELD_SHOWN | FIELD_BORROWED, .doc = "whose, or"),
-    PAGE(project, FIELD_STR, .flags = FIELD_SHOWN | FIELD_BORROWED, .doc = "of which project"),
+    PAGE(project,
+         FIELD_STR,
+         .flags = FIELD_SHOWN | FIELD_BORROWED,
+         .doc = "project that owns the secret, if no user does"),
     PAGE(masked, FIELD_BOOL, .flags = FIELD_SHOWN, .doc = "in logs; short values are not"),
 };
 static const struct field_table page_table = {.name = "Secret",
@@ -93,7 +96,7 @@ struct secret_form {
 static const struct field form_rows[] = {
     FORM(value, .flags = FIELD_ASKED | FIELD_REQUIRED, .doc = "never given back"),
     FORM(user, .flags = FIELD_ASKED, .doc = "whose; your own if not given"),
-    FORM(project, .flags = FIELD_ASKED, .doc = "of this project, not of a user"),
+    FORM(project, .flags = FIELD_ASKED, .doc = "project that owns the secret, in place of a user"),
 };
 static const struct field_table form_table = {.name = "SecretForm",
                                               .rows = form_rows,
@@ -276,8 +279,8 @@ static const struct http_param list_params[] = {
     {"all", HTTP_PARAM_BOOLEAN, "all that you may see; your own and your projects' if not given"},
     {0}};
 static const struct http_param remove_params[] = {
-    {"user", HTTP_PARAM_STRING, "of this user (admins)"},
-    {"project", HTTP_PARAM_STRING, "of this project"},
+    {"user", HTTP_PARAM_STRING, "secrets of this user (admins)"},
+    {"project", HTTP_PARAM_STRING, "secrets of this project"},
     {0}};
 static const struct http_route rows[] = {
     RESOURCE_LIST(&secret_noun,

@@ -198,7 +198,7 @@ static const struct field whatif_rows[] = {
              .flags = FIELD_ALWAYS,
              .doc = "the jobs queued since then are played again"),
     FIELD_AT(outlook_whatif, "jobs", FIELD_INT, jobs),
-    FIELD_AT(outlook_whatif, "node_gpus", FIELD_REAL, node_gpus, .doc = "of each node"),
+    FIELD_AT(outlook_whatif, "node_gpus", FIELD_REAL, node_gpus, .doc = "GPUs of each node"),
     FIELD_AT(outlook_whatif, "now", FIELD_OBJECT, now, .of = &side_table),
     FIELD_AT(outlook_whatif, "then", FIELD_OBJECT, then, .of = &side_table),
 };
@@ -222,15 +222,17 @@ static const char *const outlook_words[] = {OUTLOOK_METHOD_TABLE(X) NULL};
 static const struct field outlook_rows[] = {
     OUTLOOK("pool", FIELD_STR, pool, .doc = "a label; null: all nodes"),
     OUTLOOK("enough", FIELD_BOOL, enough, .doc = "false: too short a history, nothing is foretold"),
-    OUTLOOK("days", FIELD_INT, days, .doc = "of history"),
+    OUTLOOK("days", FIELD_INT, days, .doc = "days of history"),
     OUTLOOK("days_needed", FIELD_INT, days_needed, .doc = "for one week; 7 for each further one"),
     OUTLOOK("weeks", FIELD_INT, weeks, .doc = "that are foretold"),
     OUTLOOK("capacity_gpus", FIELD_REAL, capacity, .doc = "now"),
     OUTLOOK("last_week_gpus", FIELD_REAL, last_week, .doc = "mean demand of the last seven days"),
-    OUTLOOK("saturated_days",
-            FIELD_INT,
-            saturated_days,
-            .doc = "of the last 28: full, so that more may have been wanted than is known"),
+    OUTLOOK(
+        "saturated_days",
+        FIELD_INT,
+        saturated_days,
+        .doc =
+            "days of the last 28 on which the pool was full, so that more may have been wanted than is known"),
     OUTLOOK("method", FIELD_ENUM, method, .names = outlook_words),
     OUTLOOK("trials",
             FIELD_INT,
@@ -245,7 +247,11 @@ static const struct field outlook_rows[] = {
             .doc = "the first day with 95 % of the capacity; null: not within the weeks told"),
     OUTLOOK("full_early_at", FIELD_TIME, full_early_at, .doc = "by the upper end of the interval"),
     OUTLOOK("points", FIELD_LIST, points, .of = &outlook_point_table),
-    OUTLOOK("what_if", FIELD_PART, what_if, .of = &whatif_table, .doc = "of the pool asked for"),
+    OUTLOOK("what_if",
+            FIELD_PART,
+            what_if,
+            .of = &whatif_table,
+            .doc = "what the pool asked for would be with other nodes"),
 };
 static const struct field_table outlook_table =
     FIELD_TABLE("ForecastPool", outlook_rows, outlook_page);
