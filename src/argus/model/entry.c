@@ -27,7 +27,7 @@ const struct opt ENTRY_IMPORT_OPTS[] = {
     {.name = "name",
      ROW(OPT_TEXT, name),
      .arg = "NAME",
-     .doc = "what it will be called",
+     .doc = "name that it gets",
      .to = "body:name",
      .need = "cli_say_called"},
     {.name = "revision",
@@ -62,7 +62,7 @@ const struct opt ENTRY_IMPORT_OPTS[] = {
     {.name = "pool",
      ROW(OPT_TEXT, pool),
      .arg = "POOL",
-     .doc = "where the job runs",
+     .doc = "pool in which the job runs",
      .to = "body:pool"},
     {.name = "python",
      ROW(OPT_TEXT, python),
@@ -71,7 +71,7 @@ const struct opt ENTRY_IMPORT_OPTS[] = {
      .to = "body:py_executable"},
     {.name = "common",
      ROW(OPT_FLAG, is_common),
-     .doc = "for everybody, below common/",
+     .doc = "put it below common/, for everybody",
      .to = "body:common"},
     {.name = "in-place",
      ROW(OPT_FLAG, in_place),
@@ -95,7 +95,7 @@ const struct opt ENTRY_SHARE_OPTS[] = {
      .arg = "PROJECT",
      .doc = "a project whose members may see the entry",
      .to = "body:projects"},
-    {.name = "off", .type = OPT_FLAG, .doc = "no more", .to = "body:off"},
+    {.name = "off", .type = OPT_FLAG, .doc = "take the permission back", .to = "body:off"},
 };
 static_assert(array_len(ENTRY_SHARE_OPTS) == ENTRY_SHARE_OPT_COUNT, "entry.h says how many");
 static_assert(array_len(ENTRY_IMPORT_OPTS) == ENTRY_IMPORT_OPT_COUNT, "entry.h says how many");

@@ -112,7 +112,7 @@ static const struct command HELP_COMMANDS[] = {
         .args = "[COMMAND]",
         .most = 2,
         .summary = "explain a command",
-        .text = "Without COMMAND lists all of them.",
+        .text = "Without a COMMAND it lists all commands.",
         .opts = HELP_OPTS,
         .n_opts = array_len(HELP_OPTS),
         .opts_size = sizeof(struct help_opts),
@@ -134,7 +134,7 @@ static const struct command HELP_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "print a completion script",
-        .text = "Completes commands, options, their values and job ids.",
+        .text = "The script completes commands, options, their values and job ids.",
         .example = "source <(argus completion bash)\tin ~/.bashrc\n"
                    "argus completion fish | source\tin config.fish",
         .run = completion_run,

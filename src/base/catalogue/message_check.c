@@ -44,7 +44,7 @@ static const struct message_row rows[] = {
     SAY_FIX("file_leads_out",
             "'{path}' leads to '{real}', outside the shared root",
             "'{path}' 指向共享根目录之外的 '{real}'",
-            "copy what it leads to below the shared root",
+            "copy what the link leads to below the shared root",
             "把它指向的内容复制到共享根目录之下"),
     SAY_FIX("file_leads_to_user",
             "'{path}' leads into another user's directory",

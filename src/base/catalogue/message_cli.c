@@ -403,7 +403,7 @@ static const struct message_row rows[] = {
         "没有要修改的：给出 --role、--disable、--enable 或 --note"),
     SAY("cli_say_name", "say its name", "说明它的名字"),
     SAY("cli_say_text",
-        "say what is told: --text TEXT, such as \"a disk is full\"",
+        "give the sentence that the rule says: --text TEXT, such as \"a disk is full\"",
         "说明告知什么：--text TEXT，例如 \"a disk is full\""),
     SAY("cli_wrong_value", "wrong value of '--{option}': {why}", "'--{option}' 的值不对：{why}"),
     SAY("cli_letter_unknown", "unknown option '-{letter}'", "未知选项 '-{letter}'"),

@@ -113,7 +113,7 @@ static const struct message_row rows[] = {
         "'{path}' has more than {most} entries: too many to list",
         "'{path}' 有超过 {most} 项：太多，不能列出"),
     SAY("path_is_directory",
-        "'{path}' is a directory: it can be listed",
+        "'{path}' is a directory: list it, or name a file in it",
         "'{path}' 是目录：可以列出它"),
     SAY("file_is_snapshot",
         "'{path}' is a snapshot ('{name}'): see 'argus snapshot'",

@@ -17,7 +17,7 @@ static const struct message_row rows[] = {
         "fifo, easy, fair, flow, shortest",
         " fifo、easy、fair、flow、shortest"),
     SAY("simulation_takes_checkpoints",
-        "three spans: from one to the next, to save, to start again, as 30m,1m,3m",
+        "three spans: from one checkpoint to the next, to save one, to start again, such as 30m,1m,3m",
         "三个时长：两次之间、保存、重新启动，如 30m,1m,3m"),
     SAY("simulation_takes_restartable", "a share from 0 to 1", " 0 到 1 的比例"),
     SAY("simulation_takes_load", "0.001 to 100, as 0.85", " 0.001 到 100，如 0.85"),

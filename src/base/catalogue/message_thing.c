@@ -213,7 +213,7 @@ static const struct message_row rows[] = {
         "导入的结果不是结果"),
     SAY("job_without_result", "the job ended without a result", "作业结束但没有结果"),
     SAY("content_not_whole",
-        "content '{hash}' is not whole here: upload it",
+        "the server does not have all of content '{hash}': upload it",
         "内容 '{hash}' 在这里不完整：请上传"),
     SAY("too_many_snapshots",
         "there are {most} snapshots, the most that there may be here: remove some",

@@ -47,8 +47,8 @@ static const struct field keys[] = {
     {"gpu_count", FIELD_INT, AT(s.gpu_count), "-1", -1, 64,
      .doc = "GPUs declared to Ray; what nvidia-smi shows if absent"},
     {"cpu_count", FIELD_INT, AT(s.cpu_count), "-1", -1, 4096,
-     .doc = "CPUs declared to Ray; what the machine has if absent, and nodes.cpus_per_gpu per GPU "
-            "at least"},
+     .doc = "CPUs declared to Ray; if absent, what the machine has, and at least "
+            "nodes.cpus_per_gpu for each GPU"},
     {"gpu_type", FIELD_STR, AT(s.gpu_type), .doc = "shown in tables; what nvidia-smi says if absent"},
     {"identity_file", FIELD_STR, AT(s.identity_file),
      .doc = "private key on argusd's machine; ssh.identity_file of argus.yaml if absent"},

@@ -77,8 +77,8 @@ const struct field spec_keys[] = {
     {.name = "code_path", .type = FIELD_STR, .offset = AT(code_path),
      .doc = "directory that holds the package verl; default: the one of the environment"},
     {.name = "working_dir", .type = FIELD_STR, .offset = AT(working_dir),
-     .doc = "a snapshot, name@version, or a directory on the shared root: the driver's cwd, and on "
-            "PYTHONPATH"},
+     .doc = "working directory of the driver, also on PYTHONPATH: a snapshot (name@version) or a "
+            "directory on the shared root"},
     {.name = "extra_pythonpath", .type = FIELD_STRV, .offset = AT(extra_pythonpath),
      .doc = "more directories for PYTHONPATH"},
     {.name = "model_id", .type = FIELD_STR, .offset = AT(model_id),

@@ -31,8 +31,8 @@ static const struct opt ARCHIVE_OPTS[] = {
      .doc = "your jobs that ended longer ago than 90d, 12h …, in place of ID"},
     {.name = "no-checkpoints",
      ARCHIVE_ROW(OPT_FLAG, no_checkpoints),
-     .doc = "without their checkpoints, which are removed for good"},
-    {.name = "wait", ARCHIVE_ROW(OPT_FLAG, wait), .doc = "until it is done"},
+     .doc = "leave the checkpoints out: they are removed for good"},
+    {.name = "wait", ARCHIVE_ROW(OPT_FLAG, wait), .doc = "wait until the archive is done"},
 };
 static const struct opt UNARCHIVE_OPTS[] = {
     {.name = "wait", ARCHIVE_ROW(OPT_FLAG, wait), .doc = "until it is done"},
@@ -142,12 +142,12 @@ static const struct command ARCHIVE_COMMANDS[] = {
         .most = ARGS_ANY,
         .summary = "put the directories of jobs that are over away, one file each",
         .text = "All that lies in the directory, with the checkpoints that were kept, or with "
-                "--no-checkpoints without them, is packed "
-                "into a tar with zstd below archive.dir of argus.yaml, read back and compared; "
-                "only then the directory goes. meta.json stays, beside archived.json, which says "
-                "where the rest is. Logs and curves of such a job can be read again after 'argus "
-                "unarchive'. Refused while another job that is not over, or the registry, names "
-                "the job or its files. 'argus status ID' shows how far it is.",
+                "--no-checkpoints without them, is packed into a tar with zstd below archive.dir "
+                "of argus.yaml, read back and compared; only then the directory goes. meta.json "
+                "stays, beside archived.json, which says where the rest is. Logs and curves of "
+                "such a job can be read again after 'argus unarchive'. A job is not archived "
+                "while another job that is not over, or the registry, names it or its files. "
+                "'argus status ID' shows how far it is.",
         .example = "argus archive grpo-7\n"
                    "argus archive grpo-7 --no-checkpoints\tlogs, curves and reports alone\n"
                    "argus archive --older 90d --wait\tall of yours that ended 90 days ago",

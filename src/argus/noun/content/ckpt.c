@@ -296,7 +296,7 @@ static const struct opt CKPT_GC_OPTS[] = {
      .name = "dry-run",
      CKPT_GC_ROW(OPT_FLAG, dry_run),
      .doc = "say it, and remove nothing"},
-    {.letter = 'y', .name = "yes", CKPT_GC_ROW(OPT_FLAG, yes), .doc = "do not ask"},
+    {.letter = 'y', .name = "yes", CKPT_GC_ROW(OPT_FLAG, yes), .doc = "remove them without asking"},
     CKPT_SCOPE_OPTS(struct ckpt_gc_opts),
     OPT_OUTPUT(struct ckpt_gc_opts),
 };
@@ -366,10 +366,10 @@ static const struct command CKPT_COMMANDS[] = {
         .most = 1,
         .summary = "list the checkpoints of a job, or what the jobs of a project have",
         .text = "STATE is verified (every shard is there and its directory could be read), "
-                "partial (it is being written, or it was never finished) or broken. Only a "
-                "verified one is gone on from. VALUE is that of checkpoint.keep_best's "
-                "metric at its step. With --project or --user in place of ID: each job that "
-                "has some, the largest first; STEP is the newest that can be read.",
+                "partial (it is being written, or it was never finished) or broken. A job resumes "
+                "only from a verified checkpoint. VALUE is that of checkpoint.keep_best's metric "
+                "at its step. With --project or --user in place of ID: each job that has some, "
+                "the largest first; STEP is the newest that can be read.",
         .example = "argus ckpt ls grpo-7\nargus ckpt ls --project rlhf\twhat takes its quota",
         .opts = CKPT_LS_OPTS,
         .n_opts = array_len(CKPT_LS_OPTS),
@@ -397,12 +397,12 @@ static const struct command CKPT_COMMANDS[] = {
         .args = "[ID]",
         .most = 1,
         .summary = "remove the checkpoints that a job, or a project's jobs, need not keep",
-        .text = "By checkpoint.keep_last and keep_best of its spec, and of a job that is "
-                "over also what was never finished, and what was put aside as torn. The last "
-                "verified one always stays, and so does one that a job which is not over "
-                "goes on from or reads. The plan is shown first, then one is asked. Running "
-                "jobs are cleaned up by themselves. With --project or --user in place of ID: "
-                "all of their jobs that have checkpoints.",
+        .text = "By checkpoint.keep_last and keep_best of its spec, and of a job that is over "
+                "also what was never finished, and what was put aside as torn. The last verified "
+                "one always stays, and so does one that a job which is not over goes on from or "
+                "reads. The plan is shown first, and carried out only after you agree. Running "
+                "jobs are cleaned up by themselves. With --project or --user in place of ID: all "
+                "of their jobs that have checkpoints.",
         .example = "argus ckpt gc --dry-run grpo-7\twhat would go, and why the others stay\n"
                    "argus ckpt gc -y grpo-7\tnobody is asked\n"
                    "argus ckpt gc -n --project rlhf\twhat a project could do without",

@@ -25,12 +25,12 @@ static const struct opt UPLOAD_OPTS[] = {
     {.name = "name",
      UPLOAD(OPT_TEXT, name),
      .arg = "NAME",
-     .doc = "what it will be called",
+     .doc = "name that the data set gets",
      .to = "body:name",
      .need = "cli_say_called"},
     {.name = "common",
      UPLOAD(OPT_FLAG, is_common),
-     .doc = "for everybody, below common/",
+     .doc = "put it below common/, for everybody",
      .to = "body:common"},
     {.name = "project",
      UPLOAD(OPT_TEXT, project),
@@ -40,7 +40,7 @@ static const struct opt UPLOAD_OPTS[] = {
     {.name = "pool",
      UPLOAD(OPT_TEXT, pool),
      .arg = "POOL",
-     .doc = "where that job runs",
+     .doc = "pool in which that job runs",
      .to = "body:pool"},
     {.name = "python",
      UPLOAD(OPT_TEXT, python),
@@ -169,7 +169,7 @@ static const struct opt PREPARE_OPTS[] = {
     {.name = "as",
      PREPARE(OPT_TEXT, as),
      .arg = "NAME",
-     .doc = "what it will be called [NAME-verl]",
+     .doc = "name that the data set gets [NAME-verl]",
      .to = "body:as"},
     {.name = "arg",
      PREPARE(OPT_LIST, args),
@@ -179,7 +179,7 @@ static const struct opt PREPARE_OPTS[] = {
     {.name = "secret",
      PREPARE(OPT_LIST, secrets),
      .arg = "NAME",
-     .doc = "that the script needs",
+     .doc = "secret that the script needs; may be given again",
      .to = "body:secrets"},
     {.name = "project",
      PREPARE(OPT_TEXT, project),
@@ -189,7 +189,7 @@ static const struct opt PREPARE_OPTS[] = {
     {.name = "pool",
      PREPARE(OPT_TEXT, pool),
      .arg = "POOL",
-     .doc = "where the job runs",
+     .doc = "pool in which the job runs",
      .to = "body:pool"},
     {.name = "python",
      PREPARE(OPT_TEXT, python),
@@ -307,8 +307,8 @@ static const struct command DATA_COMMANDS[] = {
         .name = "data ls",
         .args = "",
         .summary = "list the data sets",
-        .text = "Common ones, your own, and those of your projects; admins see all. What is "
-                "being imported is shown with how far it is.",
+        .text = "Lists common data sets, your own, and those of your projects; admins see all. An "
+                "import under way is shown with its progress.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/datasets",
                 .table = {.key = "datasets", COLUMNS(DATASETS), .none = "say_no_data"}},
@@ -319,9 +319,9 @@ static const struct command DATA_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show one data set",
-        .text = "Its columns, some rows, and which workloads (rl, sft, eval) it is fit for, "
-                "or the column that is missing. NAME is name, name@version, or owner:name; "
-                "without a version, the newest that is ready is shown.",
+        .text = "Shows its columns, some rows, and which workloads (rl, sft, eval) it is fit for, "
+                "or which column it lacks. NAME is name, name@version, or owner:name; without a "
+                "version, the newest that is ready is shown.",
         OPTS(SHOW_OPTS),
         .ask = {.path = "/v1/datasets/{}", .print = entry_print},
     },
@@ -348,7 +348,8 @@ static const struct command DATA_COMMANDS[] = {
         .most = 1,
         .summary = "remove one version of a data set",
         .text =
-            "The files of the data set go too, unless it was registered where they lay. Refused while a job that is not "
+            "The files of the data set go too, unless it was registered where they lay. Refused "
+            "while a job that is not "
             "over reads it. NAME without a version is the newest data set of that name.",
         .ask = {.method = "DELETE",
                 .path = "/v1/datasets/{}",

@@ -26,7 +26,7 @@ static const struct opt FILES_LS_OPTS[] = {
      .type = OPT_NUMBER,
      .offset = offsetof(struct files_ls_opts, limit),
      .arg = "N",
-     .doc = "at most N entries (10000)"},
+     .doc = "show at most N entries (10000)"},
     OPT_OUTPUT(struct files_ls_opts),
     OPT_UTC(struct files_ls_opts),
 };
@@ -262,7 +262,7 @@ static const struct command FILES_COMMANDS[] = {
         .most = 1,
         .summary = "list a directory of the shared root",
         .text = "PATH is common/…, users/<you>/… or jobs/<id>/… below the shared root, or an "
-                "absolute path in it. Without one, shows where you may begin.",
+                "absolute path in it. Without a PATH it lists the directories where you may begin.",
         .example = "argus files ls common/datasets\tdata sets of everybody\n"
                    "argus files ls jobs/grpo-7/checkpoints -o json\tfor programs",
         .opts = FILES_LS_OPTS,

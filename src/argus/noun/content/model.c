@@ -66,8 +66,8 @@ static const struct command MODEL_COMMANDS[] = {
         .name = "model ls",
         .args = "",
         .summary = "list the models",
-        .text = "Common ones, your own, and those of your projects; admins see all. What is "
-                "being imported is shown with how far it is.",
+        .text = "Lists common models, your own, and those of your projects; admins see all. An "
+                "import under way is shown with its progress.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/models",
                 .table = {.key = "models", COLUMNS(MODELS), .none = "say_no_models"}},
@@ -78,10 +78,10 @@ static const struct command MODEL_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show one model",
-        .text = "Where it is, how large, and what it was made of. NAME is name, "
-                "name@version, or owner:name; of several versions the newest that is ready. "
-                "'made by' is what argusd itself recorded of the job whose checkpoint it is, "
-                "'said to be' what who imported it said.",
+        .text = "Shows where the model lies, how large it is, and what it was made of. NAME is "
+                "name, name@version, or owner:name; without a version, the newest that is ready "
+                "is shown. 'made by' is what argusd itself recorded of the job whose checkpoint "
+                "it is, 'said to be' what its importer said.",
         OPTS(SHOW_OPTS),
         .ask = {.path = "/v1/models/{}", .print = entry_print},
     },
@@ -92,10 +92,11 @@ static const struct command MODEL_COMMANDS[] = {
         .most = 1,
         .summary = "trace a model back to what it was made of",
         .text =
-            "From the model over the merge and the training to the code, the data and the base "
-            "model, each with its hash; and on from the base model, as far as it is known. What "
-            "argusd itself recorded; 'said' marks what only who imported it says. ENDPOINT is a "
-            "service's, or service/NAME: the chain begins at the version that answers there.",
+            "Goes from the model over the merge and the training to the code, the data and the "
+            "base model, each with its hash, and on from the base model, as far as it is known. "
+            "The chain is what argusd itself recorded; 'said' marks what only the importer says. "
+            "ENDPOINT is a service's, or service/NAME: the chain begins at the version that "
+            "answers there.",
         .example = "argus model lineage my-sft\tthe chain of the newest version\n"
                    "argus model lineage service/sums\tfrom what answers back to the data\n"
                    "argus model lineage my-sft@2 -o json\tthe same for a program",

@@ -25,11 +25,11 @@ static const struct opt SHOW_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct preset_show_opts, project),
      .arg = "NAME",
-     .doc = "this project's own"},
+     .doc = "presets of this project alone"},
     {.name = "text",
      .type = OPT_FLAG,
      .offset = offsetof(struct preset_show_opts, text),
-     .doc = "its YAML as it was stored, to be changed and stored under another name"},
+     .doc = "print its YAML as it was stored, to be changed and stored under another name"},
     OPT_OUTPUT(struct preset_show_opts),
 };
 
@@ -43,12 +43,12 @@ static const struct opt ADD_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct preset_add_opts, name),
      .arg = "NAME",
-     .doc = "what it is called; if not given as FILE without .yaml"},
+     .doc = "name of the preset; if not given, that of FILE without .yaml"},
     {.name = "project",
      .type = OPT_TEXT,
      .offset = offsetof(struct preset_add_opts, project),
      .arg = "NAME",
-     .doc = "whose it is; project default, which is everybody's, if not given"},
+     .doc = "project that owns it; default, which is everybody's, if not given"},
     OPT_OUTPUT(struct preset_add_opts),
 };
 
@@ -56,7 +56,7 @@ static const struct opt RM_OPTS[] = {
     {.name = "project",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "this project's own; those of project default if not given",
+     .doc = "presets of this project; those of project default if not given",
      .to = "query:project"},
 };
 
@@ -212,7 +212,7 @@ static const struct command PRESET_COMMANDS[] = {
         .name = "preset ls",
         .args = "",
         .summary = "list the presets",
-        .text = "Those that are shipped, and those of your projects. A spec names one with "
+        .text = "Lists the shipped presets, and those of your projects. A spec names one with "
                 "'preset: NAME', 'argus submit' with --preset.",
         .example = "argus preset ls\twhat there is",
         OPTS(LS_OPTS),
@@ -225,8 +225,8 @@ static const struct command PRESET_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show a preset's holes",
-        .text = "Each hole with its kind, its value if none is given, and what it is for. "
-                "Without --project the one of project default, else the shipped one.",
+        .text = "Shows each hole with its kind, its default value, and what it is for. Without "
+                "--project it is the preset of project default, or else the shipped one.",
         .example = "argus preset show grpo-7b\twhat it wants to know\n"
                    "argus preset show grpo-7b --text > mine.yaml\tthe beginning of one's own",
         OPTS(SHOW_OPTS),
@@ -239,10 +239,10 @@ static const struct command PRESET_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "store a preset",
-        .text = "FILE (- is stdin) has a description, holes, and a spec in which "
-                "${hole:NAME} stands for a hole: 'argus preset show NAME --text' prints one "
-                "to begin with. It is checked as a spec is, with its examples filled in. One "
-                "that is there is replaced.",
+        .text = "FILE (- is stdin) has a description, holes, and a spec in which ${hole:NAME} "
+                "stands for a hole: 'argus preset show NAME --text' prints one to begin with. The "
+                "preset is checked as a spec is, with its examples filled in. A preset of the "
+                "same name is replaced.",
         .example = "argus preset add grpo-big.yaml --project rlhf\tfor all of project rlhf",
         OPTS(ADD_OPTS),
         .opts_size = sizeof(struct preset_add_opts),
@@ -254,7 +254,8 @@ static const struct command PRESET_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "remove presets",
-        .text = "Yours, or as an admin anybody's. Jobs that were made of them keep their specs.",
+        .text = "You may remove your own presets; admins may remove anybody's. Jobs that were "
+                "made from a removed preset keep their specs.",
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/presets/{}",

@@ -22,12 +22,12 @@ static const struct opt ADD_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct snapshot_add_opts, name),
      .arg = "NAME@VERSION",
-     .doc = "what it is called; of a directory the version may be left out: then it is "
-            "the beginning of the hash"},
+     .doc = "name of the snapshot; for a directory the version may be left out, and is then the "
+            "beginning of the hash"},
     {.name = "common",
      .type = OPT_FLAG,
      .offset = offsetof(struct snapshot_add_opts, common),
-     .doc = "for everybody; else it is yours alone"},
+     .doc = "let everybody use it; else it is yours alone"},
     OPT_OUTPUT(struct snapshot_add_opts),
 };
 
@@ -46,7 +46,7 @@ static const struct opt NEEDS_OPTS[] = {
      .arg = "NEED",
      .doc = "one need, as torch>=2.4; all that are given take the place of those there were",
      .to = "body:needs"},
-    {.name = "none", .type = OPT_FLAG, .doc = "it needs nothing", .to = "body:needs=[]"},
+    {.name = "none", .type = OPT_FLAG, .doc = "say that it needs nothing", .to = "body:needs=[]"},
     {.name = "common",
      .type = OPT_FLAG,
      .doc = "the common one, though there is one of yours with this name",
@@ -174,7 +174,8 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .name = "snapshot ls",
         .args = "",
         .summary = "list the snapshots",
-        .text = "Common ones and your own; admins see all. VERL is the version of verl in it.",
+        .text = "Lists common snapshots and your own; admins see all. VERL is the version of verl "
+                "in it.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/snapshots",
                 .table = {.key = "snapshots", COLUMNS(SNAPSHOTS), .none = "say_no_snapshots"}},
@@ -212,10 +213,10 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "say what a snapshot asks of a machine",
-        .text = "In place of what its setup files say. Jobs that wait with it go by that at "
-                "once; 'argus events' keeps what was there before. A spec with its own "
-                "py_executable brings its packages along: then a machine must only meet what its "
-                "snapshots need of ray and driver.",
+        .text = "What you say replaces what its setup files say. Jobs that wait with the snapshot "
+                "go by it at once; 'argus events' keeps what was there before. A spec with its "
+                "own py_executable brings its packages along: then a machine must only meet what "
+                "its snapshots need of ray and driver.",
         .example = "argus snapshot needs verl@0.9.1 --set 'torch>=2.6' --set 'python>=3.10'	"
                    "both, and nothing else",
         OPTS(NEEDS_OPTS),
@@ -231,7 +232,7 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .least = 2,
         .most = 2,
         .summary = "compare two snapshots by their files",
-        .text = "+ is in B alone, - in A alone, ~ in both and not the same.",
+        .text = "+ marks a file that only B has, - one that only A has, ~ one that differs.",
         .example = "argus snapshot diff verl@0.9.0 verl@0.9.1\twhat is new",
         OPTS(DIFF_OPTS),
         .ask = {.path = "/v1/snapshots/{}:diff?with={1}", .print = snapshot_print_diff},
@@ -242,8 +243,8 @@ static const struct command SNAPSHOT_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "remove snapshots",
-        .text = "Refused while a job that is not over uses it. Yours, and common ones that "
-                "you added; admins remove any common one.",
+        .text = "A snapshot that a job uses which is not over is not removed. You may remove your "
+                "own snapshots, and common ones that you added; admins may remove any common one.",
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/snapshots/{}",

@@ -27,16 +27,20 @@ static const struct opt LS_OPTS[] = {
 };
 static const struct opt LISTS[] = {LISTING_OPTS};
 static const struct opt ACK_OPTS[] = {
-    {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "what is done", .to = "body:note"},
+    {.name = "note",
+     .type = OPT_TEXT,
+     .arg = "TEXT",
+     .doc = "what you do about it",
+     .to = "body:note"},
 };
 static const struct opt SILENCE_OPTS[] = {
     {.name = "for",
      .type = OPT_TEXT,
      .arg = "SPAN",
-     .doc = "how long: 30m, 2h, 1d",
+     .doc = "how long it is silent: 30m, 2h, 1d",
      .to = "body:for",
      .need = "cli_say_long"},
-    {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why", .to = "body:note"},
+    {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why it is silent", .to = "body:note"},
 };
 static const struct opt RULE_OPTS[] = {
     {.name = "of",
@@ -57,13 +61,21 @@ static const struct opt RULE_OPTS[] = {
      .doc = "the sentence; {fact} is what it is then",
      .to = "body:text",
      .need = "cli_say_text"},
-    {.name = "zh", .type = OPT_TEXT, .arg = "TEXT", .doc = "in Chinese", .to = "body:zh"},
+    {.name = "zh",
+     .type = OPT_TEXT,
+     .arg = "TEXT",
+     .doc = "the sentence in Chinese",
+     .to = "body:zh"},
     {.name = "for",
      .type = OPT_TEXT,
      .arg = "SPAN",
-     .doc = "so long it must hold",
+     .doc = "how long the condition must hold before the alert opens",
      .to = "body:for"},
-    {.name = "clear", .type = OPT_TEXT, .arg = "EXPR", .doc = "what ends it", .to = "body:clear"},
+    {.name = "clear",
+     .type = OPT_TEXT,
+     .arg = "EXPR",
+     .doc = "condition that ends the alert",
+     .to = "body:clear"},
     {.name = "clear-for",
      .type = OPT_TEXT,
      .arg = "SPAN",
@@ -75,8 +87,12 @@ static const struct opt RULE_OPTS[] = {
      .doc = "info, warning (if not given) or critical",
      .choices = SEVERITIES,
      .to = "body:severity"},
-    {.name = "fix", .type = OPT_TEXT, .arg = "TEXT", .doc = "what to do", .to = "body:fix"},
-    {.name = "off", .type = OPT_FLAG, .doc = "it is not asked", .to = "body:off"},
+    {.name = "fix",
+     .type = OPT_TEXT,
+     .arg = "TEXT",
+     .doc = "what a person can do about it",
+     .to = "body:fix"},
+    {.name = "off", .type = OPT_FLAG, .doc = "turn the rule off", .to = "body:off"},
 };
 
 static const struct column ALERTS[] = {
@@ -141,7 +157,7 @@ static const struct opt INCIDENT_OPTS[] = {
     {.letter = 'a',
      .name = "all",
      .type = OPT_FLAG,
-     .doc = "those that are over, too",
+     .doc = "list incidents that are over, too",
      .to = "query:all"},
     OPT_OUTPUT(struct listing_opts),
     OPT_UTC(struct listing_opts),
@@ -173,20 +189,21 @@ static const struct command ALERT_COMMANDS[] = {
     {.name = "alert ls",
      .args = "",
      .summary = "list alerts",
-     .text = "Those of your own jobs and projects, and of machines, cluster, queue and argusd. An "
-             "alert is one rule about one thing while it holds; what has one cause is one "
-             "incident: see 'argus incident ls'.",
+     .text = "Lists the alerts of your own jobs and projects, and those of machines, cluster, "
+             "queue and argusd. An alert is one rule about one thing while it holds; what has one "
+             "cause is one incident: see 'argus incident ls'.",
      OPTS(LS_OPTS),
      .ask = {.path = "/v1/alerts", .table = {.key = "alerts", COLUMNS(ALERTS)}}},
     {.name = "alert show",
      ONE("ID"),
      .summary = "show one alert",
-     .text = "What it is about, since when, what to do, who acknowledged it.",
+     .text = "Shows what the alert is about, since when it is open, what to do, and who "
+             "acknowledged it.",
      .ask = {.path = "/v1/alerts/{}", .print = alert_print}},
     {.name = "alert ack",
      ONE("ID"),
      .summary = "acknowledge an alert: somebody looks after it",
-     .text = "Nothing is escalated then; the alert stays open until its cause is gone.",
+     .text = "An acknowledged alert is not escalated; it stays open until its cause is gone.",
      OPTS(ACK_OPTS),
      .ask = {.method = "POST",
              .path = "/v1/alerts/{}:ack",
@@ -205,7 +222,7 @@ static const struct command ALERT_COMMANDS[] = {
     {.name = "alert silences",
      .args = "",
      .summary = "list silences",
-     .text = "Also those that are over, for a day.",
+     .text = "Silences that are over are listed for one more day.",
      OPTS(LISTS),
      .ask = {.path = "/v1/silences", .table = {.key = "silences", COLUMNS(SILENCES)}}},
     {.name = "alert unsilence",
@@ -219,14 +236,15 @@ static const struct command ALERT_COMMANDS[] = {
     {.name = "alert rules",
      .args = "",
      .summary = "list the rules that are in force",
-     .text = "Shipped ones, those of argus.yaml, and those that were added here.",
+     .text = "Lists the shipped rules, those of argus.yaml, and those that were added with 'argus "
+             "alert rule'.",
      OPTS(LISTS),
      .ask = {.path = "/v1/alert_rules", .table = {.key = "rules", COLUMNS(RULES)}}},
     {.name = "alert rule",
      ONE("NAME"),
      .summary = "add a rule, or take the place of one",
-     .text = "For admins. The facts of each kind are listed in docs/alerts.md. A rule of the name "
-             "of a shipped one takes its place as a whole, until it is removed.",
+     .text = "For admins. The facts of each kind are listed in docs/alerts.md. A rule with the "
+             "name of a shipped rule replaces it as a whole, until it is removed.",
      .example = "argus alert rule disk_tight --of node --when 'disk_free < 50GiB' --for 5m "
                 "--text \"node '{name}' has {disk_free:bytes} left\"",
      OPTS(RULE_OPTS),
@@ -237,7 +255,8 @@ static const struct command ALERT_COMMANDS[] = {
     {.name = "alert rule-rm",
      ONE("NAME"),
      .summary = "remove a rule that was added",
-     .text = "For admins. What argus.yaml or Argus itself says of that name holds again.",
+     .text = "For admins. The rule of that name in argus.yaml, or the shipped one, is in force "
+             "again.",
      .ask = {.method = "DELETE",
              .path = "/v1/alert_rules/{}",
              .done = "say_done_removed",
@@ -252,7 +271,7 @@ static const struct command ALERT_COMMANDS[] = {
     {.name = "alert test",
      ONE("RECEIVER"),
      .summary = "send a receiver a test message",
-     .text = "For admins. 'argus alert receivers' says whether it was taken.",
+     .text = "For admins. 'argus alert receivers' says whether the receiver took the message.",
      .ask = {.method = "POST",
              .path = "/v1/receivers/{}:test",
              .done = "say_done_changed",
@@ -268,8 +287,8 @@ static const struct command ALERT_COMMANDS[] = {
      .least = 1,
      .most = 1,
      .summary = "show one incident with its alerts",
-     .text =
-         "Shows the part of the incident that you may see. GET /v1/incidents/ID/report is its report.",
+     .text = "Shows the part of the incident that you may see. GET /v1/incidents/ID/report is its "
+             "report.",
      .ask = {.path = "/v1/incidents/{}", .print = incident_print}},
 };
 

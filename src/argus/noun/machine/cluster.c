@@ -223,7 +223,7 @@ static const struct opt DOWN_OPTS[] = {
      .name = "yes",
      .type = OPT_FLAG,
      .offset = offsetof(struct cluster_down_opts, yes),
-     .doc = "do not ask"},
+     .doc = "stop it without asking"},
 };
 
 /* Names what would end. */
@@ -281,12 +281,12 @@ static const struct opt ADOPT_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct adopt_opts, project),
      .arg = "NAME",
-     .doc = "whose it is from now on; needed"},
+     .doc = "project that it belongs to from now on; needed"},
     {.name = "user",
      .type = OPT_TEXT,
      .offset = offsetof(struct adopt_opts, user),
      .arg = "NAME",
-     .doc = "its owner; you, if not given"},
+     .doc = "owner of the job; you, if not given"},
     {.name = "cluster",
      .type = OPT_TEXT,
      .offset = offsetof(struct adopt_opts, cluster),
@@ -362,9 +362,9 @@ static const struct command CLUSTER_COMMANDS[] = {
         .args = "[NAME]",
         .most = 1,
         .summary = "stop a managed cluster",
-        .text = "Stops exactly what argusd started: the jobs, Ray on the machines, then the "
-                "head. The jobs that would end are named first, and one is asked. 'argus "
-                "cluster up' brings it back.",
+        .text = "Stops exactly what argusd started: the jobs, Ray on the machines, then the head. "
+                "The jobs that would end are named first, and nothing is stopped before you "
+                "agree. 'argus cluster up' brings it back.",
         .example = "argus cluster down\tasks",
         OPTS(DOWN_OPTS),
         .opts_size = sizeof(struct cluster_down_opts),

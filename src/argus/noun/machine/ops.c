@@ -20,12 +20,13 @@ static const struct opt PLAN_OPTS[] = {
      .type = OPT_SPAN,
      .arg = "SPAN",
      .to = "body:deadline",
-     .doc = "how long the jobs there may go on; without it, to their end"},
+     .doc = "for drain_node: how long the jobs there may go on; without it, to their end"},
     {.name = "then",
      .type = OPT_TEXT,
      .arg = "WHAT",
      .to = "body:then",
-     .doc = "at the deadline: wait on, stop the jobs, or restart them elsewhere"},
+     .doc = "for drain_node: what becomes of jobs at the deadline: wait on, stop them, or restart "
+            "them elsewhere"},
     {.name = "job",
      .type = OPT_TEXT,
      .arg = "JOB",
@@ -67,7 +68,7 @@ static const struct opt LS_OPTS[] = {
     {.name = "waiting",
      .type = OPT_FLAG,
      .to = "query:waiting",
-     .doc = "those alone that wait for approval or apply"},
+     .doc = "list only plans that wait for approval or apply"},
     LISTING_OPTS,
 };
 static const struct opt SHOW_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
@@ -87,7 +88,7 @@ static const struct opt APPLY_OPTS[] = {
     {.name = "wait",
      .type = OPT_FLAG,
      .offset = offsetof(struct ops_apply_opts, wait),
-     .doc = "until it is over; Ctrl-C ends only the waiting"},
+     .doc = "wait until the plan is over; Ctrl-C ends only the waiting"},
     OPT_OUTPUT(struct ops_apply_opts),
 };
 
@@ -245,7 +246,8 @@ static const struct command OPS_COMMANDS[] = {
          "stop_many. Nothing is done: 'argus ops apply' does it, while the plan has not expired "
          "and the state is the one that it was made for.",
      .example =
-         "argus ops plan drain_node --node node-7 --then restart --deadline 10m\tbefore work on it\n"
+         "argus ops plan drain_node --node node-7 --then restart --deadline 10m\tbefore work on "
+         "it\n"
          "argus ops plan stop_many --project rlhf\tall jobs of a project\n"
          "argus ops plan cleanup_job_artifacts --job sft-1\tcheckpoints that nothing needs",
      OPTS(PLAN_OPTS),

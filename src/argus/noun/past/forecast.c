@@ -26,7 +26,7 @@ static const struct opt FORECAST_OPTS[] = {
     {.name = "pool",
      FORECAST_ROW(OPT_TEXT, pool),
      .arg = "NAME",
-     .doc = "this one alone, with each of its weeks"},
+     .doc = "show this pool alone, with each of its weeks"},
     {.name = "weeks",
      FORECAST_ROW(OPT_COUNT, weeks),
      .arg = "N",
@@ -34,8 +34,8 @@ static const struct opt FORECAST_OPTS[] = {
     {.name = "nodes",
      FORECAST_ROW(OPT_TEXT, nodes),
      .arg = "N",
-     .doc = "what if there were N nodes more, or with -N fewer"},
-    {.name = "csv", FORECAST_ROW(OPT_FLAG, csv), .doc = "every day of each pool, as CSV"},
+     .doc = "show how it would be with N nodes more, or with -N fewer"},
+    {.name = "csv", FORECAST_ROW(OPT_FLAG, csv), .doc = "print every day of each pool, as CSV"},
     OPT_OUTPUT(struct forecast_opts),
 };
 

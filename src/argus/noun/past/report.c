@@ -41,11 +41,11 @@ static const struct opt GPU_OPTS[] = {
      .doc = "cluster, pool, project, user or workload (pool)",
      .choices = BY_WORDS},
     REPORT_FROM("from this time on, or this long ago (7d)"),
-    {.name = "to", REPORT_ROW(OPT_TEXT, to), .arg = "TIME", .doc = "up to this time (now)"},
+    {.name = "to", REPORT_ROW(OPT_TEXT, to), .arg = "TIME", .doc = "end of the report (now)"},
     {.name = "step",
      REPORT_ROW(OPT_TEXT, step),
      .arg = "SPAN",
-     .doc = "with --csv: a line for each 15m, 1h, 1d …"},
+     .doc = "with --csv: time that one line covers: 15m, 1h, 1d …"},
     REPORT_OF(pool, "with --by pool: this one alone"),
     REPORT_OF(project, "only what this project held"),
     REPORT_OF(user, "only what this user held"),
@@ -57,7 +57,7 @@ static const struct opt WASTE_OPTS[] = {
     REPORT_FROM("jobs queued from this time on, or this long ago (7d)"),
     REPORT_OF(project, "jobs of this project"),
     REPORT_OF(user, "jobs of this user"),
-    {.name = "limit", REPORT_ROW(OPT_COUNT, limit), .arg = "N", .doc = "at most N jobs (20)"},
+    {.name = "limit", REPORT_ROW(OPT_COUNT, limit), .arg = "N", .doc = "show at most N jobs (20)"},
     REPORT_CSV("GPU-hours of each job, as CSV"),
     OPT_OUTPUT(struct report_opts),
 };
@@ -437,7 +437,8 @@ static const struct command REPORT_COMMANDS[] = {
         .summary = "show which jobs wasted GPU time, and what would have spared it",
         .text =
             "In GPU-hours, the most wasteful first, of the newest 1000 jobs. IDLE was held and "
-            "measured idle, REDONE are steps that a later attempt ran again, LOST the steps since the "
+            "measured idle, REDONE are steps that a later attempt ran again, LOST the steps since "
+            "the "
             "last save of a job that failed for good, DATA the time between steps, where its "
             "log says what each step took. GAIN is what the advice would have spared this very "
             "job, by its own figures. The last line is a test of the advice: that of the week "

@@ -58,8 +58,8 @@ static const struct opt SIMULATE_OPTS[] = {
      .type = OPT_TEXT,
      .offset = AT(checkpoints),
      .arg = "EVERY,SAVE,RESTART",
-     .doc = "under flow: from one checkpoint of a job to the next, and what giving way costs "
-            "(30m,1m,3m)"},
+     .doc = "under flow: time from one checkpoint of a job to the next, to save one, and to start "
+            "again (30m,1m,3m)"},
     {.name = "restartable",
      .type = OPT_TEXT,
      .offset = AT(restartable),
@@ -69,7 +69,7 @@ static const struct opt SIMULATE_OPTS[] = {
      .type = OPT_TEXT,
      .offset = AT(pool),
      .arg = "NAME",
-     .doc = "only this pool of the trace"},
+     .doc = "replay only this pool of the trace"},
     {.name = "guess",
      .type = OPT_TEXT,
      .offset = AT(guess),

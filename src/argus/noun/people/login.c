@@ -148,7 +148,7 @@ static const struct opt INIT_OPTS[] = {
     {.name = "listen",
      INIT_ROW(OPT_TEXT, listen),
      .arg = "ADDRESS",
-     .doc = "where argusd answers [127.0.0.1:8080]"},
+     .doc = "address and port that argusd answers at [127.0.0.1:8080]"},
     {.name = "ray",
      INIT_ROW(OPT_TEXT, ray),
      .arg = "URL",
@@ -165,7 +165,8 @@ static const struct opt INIT_OPTS[] = {
      INIT_ROW(OPT_CHOICE, keeper),
      .arg = "KIND",
      .doc =
-         "what keeps argusd running: systemd, script or none [systemd where it runs, else script]",
+         "program that keeps argusd running: systemd, script or none [systemd where it runs, else "
+         "script]",
      .choices = INIT_KEEPERS},
     {.name = "print-unit",
      INIT_ROW(OPT_FLAG, print_unit),

@@ -78,9 +78,9 @@ static const struct command QUOTA_COMMANDS[] = {
         .name = "quota set",
         .args = "",
         .summary = "set what a project or user may hold",
-        .text = "For admins. Limits that are not given stay; 'none' takes one away. What is "
-                "held already is not taken, but for GPUs borrowed beyond a guarantee: these "
-                "come back from jobs that can be restarted when their owner asks for them.",
+        .text = "For admins. Limits that are not given stay; 'none' lifts a limit. A lower limit "
+                "takes nothing from jobs that run, except GPUs borrowed beyond a guarantee: jobs "
+                "that can be restarted give these back when their owner asks for them.",
         .example = "argus quota set --project rlhf --guaranteed 8 --gpus 16\tup to 16, 8 for sure\n"
                    "argus quota set --user alice --running 4 --gpu-hours 500\tlimits of one user\n"
                    "argus quota set --user alice --running none\tno limit again",
@@ -95,8 +95,9 @@ static const struct command QUOTA_COMMANDS[] = {
         .name = "quota ls",
         .args = "",
         .summary = "list quotas and what is used of them",
-        .text = "Projects and users that you may see. GUAR is what is guaranteed; the other "
-                "columns are what is used and what may be; '-' means no limit.",
+        .text = "Lists the quotas of projects and users that you may see. GUAR is what is "
+                "guaranteed; the other columns show what is used and the limit; '-' means no "
+                "limit.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/quotas", .table = {.key = "quotas", COLUMNS(QUOTAS)}},
     },

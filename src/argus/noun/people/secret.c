@@ -27,13 +27,13 @@ static const struct opt SET_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct secret_set_opts, project),
      .arg = "NAME",
-     .doc = "for all members of this project",
+     .doc = "store it for all members of this project",
      .to = "body:project"},
     {.name = "user",
      .type = OPT_TEXT,
      .offset = offsetof(struct secret_set_opts, user),
      .arg = "NAME",
-     .doc = "for this user (admins); for you if not given",
+     .doc = "store it for this user (admins); for you if not given",
      .to = "body:user"},
 };
 
@@ -41,17 +41,17 @@ static const struct opt LS_OPTS[] = {
     {.letter = 'a',
      .name = "all",
      .type = OPT_FLAG,
-     .doc = "everybody's (admins)",
+     .doc = "list everybody's (admins)",
      .to = "query:all"},
     {.name = "project",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "this project's",
+     .doc = "list the secrets of this project",
      .to = "query:project"},
     {.name = "user",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "this user's (admins)",
+     .doc = "list the secrets of this user (admins)",
      .to = "query:user"},
     OPT_OUTPUT(struct listing_opts),
     OPT_UTC(struct listing_opts),
@@ -153,11 +153,11 @@ static const struct command SECRET_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "store a secret",
-        .text = "The value comes from stdin (at a terminal it is asked for and not shown) or "
-                "from a file, never from the arguments; one newline at its end is left out. "
-                "It is kept encrypted and never given back. A job that names it in "
-                "'secrets:' has it in its environment, and its log shows stars in its place. "
-                "Your own go before those of the job's project.",
+        .text = "The value comes from stdin (at a terminal it is asked for and not shown) or from "
+                "a file, never from the arguments; one newline at its end is left out. It is kept "
+                "encrypted and never given back. A job that names it in 'secrets:' has it in its "
+                "environment, and its log shows stars in its place. Your own secrets go before "
+                "those of the job's project.",
         .example = "argus secret set WANDB_API_KEY\tasks for the value\n"
                    "argus secret set HF_TOKEN --project rlhf < token.txt\tfor a project",
         OPTS(SET_OPTS),
@@ -168,8 +168,8 @@ static const struct command SECRET_COMMANDS[] = {
         .name = "secret ls",
         .args = "",
         .summary = "list secrets by name, with their last use",
-        .text = "Your own ones and those of your projects. A value is never shown. The last "
-                "use is noted every five minutes.",
+        .text = "Lists your own secrets and those of your projects. A value is never shown. The "
+                "last use is noted every five minutes.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/secrets", .table = {.key = "secrets", COLUMNS(SECRETS)}},
     },
@@ -179,8 +179,8 @@ static const struct command SECRET_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "remove secrets",
-        .text = "Jobs that run keep what they were given; a job that names it and starts "
-                "later fails with a sentence.",
+        .text = "Running jobs keep what they were given; a job that names a removed secret and "
+                "starts later fails, and says so.",
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/secrets/{}",

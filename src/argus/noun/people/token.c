@@ -10,12 +10,12 @@ static const struct opt ADD_OPTS[] = {
     {.name = "user",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "whose (admins); your own if not given",
+     .doc = "user that the token is for (admins); you if not given",
      .to = "body:user"},
     {.name = "name",
      .type = OPT_TEXT,
      .arg = "TEXT",
-     .doc = "what it is for: laptop, ci …",
+     .doc = "what the token is for: laptop, ci …",
      .to = "body:name"},
     {.name = "role",
      .type = OPT_CHOICE,
@@ -35,16 +35,16 @@ static const struct opt LS_OPTS[] = {
     {.letter = 'a',
      .name = "all",
      .type = OPT_FLAG,
-     .doc = "everybody's (admins)",
+     .doc = "list everybody's (admins)",
      .to = "query:all"},
     {.name = "user",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "this user's (admins)",
+     .doc = "list those of this user (admins)",
      .to = "query:user"},
     {.name = "ended",
      .type = OPT_FLAG,
-     .doc = "also those that expired or were revoked in the last 30 days",
+     .doc = "list also tokens that expired or were revoked in the last 30 days",
      .to = "query:ended"},
     OPT_OUTPUT(struct listing_opts),
     OPT_UTC(struct listing_opts),
@@ -100,8 +100,8 @@ static const struct command TOKEN_COMMANDS[] = {
         .name = "token add",
         .args = "",
         .summary = "make a token, shown once",
-        .text = "Prints the token alone to stdout. A token never may more than its user, nor "
-                "than the one in your hand.",
+        .text = "Prints the token alone to stdout. A token may never do more than its user, nor "
+                "more than the token with which you make it.",
         .example = "argus token add --name ci --role viewer --expires 90d\tone of your own\n"
                    "TOKEN=$(argus token add --user alice)\tthe first one of a new user",
         OPTS(ADD_OPTS),
@@ -111,7 +111,7 @@ static const struct command TOKEN_COMMANDS[] = {
         .name = "token ls",
         .args = "",
         .summary = "list tokens, with their last use",
-        .text = "Your own ones, or with --all everybody's. The text of a token is never "
+        .text = "Lists your own tokens, or with --all everybody's. The text of a token is never "
                 "shown again. The last use is noted every five minutes.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/tokens", .table = {.key = "tokens", COLUMNS(TOKENS)}},
@@ -122,7 +122,7 @@ static const struct command TOKEN_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "revoke tokens",
-        .text = "By their ids, see 'argus token ls'. Your own ones, or as an admin "
+        .text = "Name tokens by the ids of 'argus token ls'. You may revoke your own, an admin "
                 "anybody's; the last token of an admin stays.",
         .example = "argus token revoke 3f2a9c01b7de\tit opens nothing from now on",
         .ask = {.method = "DELETE",
@@ -134,9 +134,9 @@ static const struct command TOKEN_COMMANDS[] = {
         .name = "session ls",
         .args = "",
         .summary = "list the logins of browsers that have not ended",
-        .text = "Your own ones, or with --all everybody's, with what each browser says of "
-                "itself. A session ends with its token, after session.idle without use, and "
-                "after session.longest.",
+        .text = "Lists your own logins, or with --all everybody's, with what each browser says of "
+                "itself. A session ends with its token, after session.idle without use, and after "
+                "session.longest.",
         OPTS(SESSION_LS_OPTS),
         .ask = {.path = "/v1/sessions", .table = {.key = "sessions", COLUMNS(SESSIONS)}},
     },
@@ -146,7 +146,8 @@ static const struct command TOKEN_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "log browsers out",
-        .text = "By the ids of 'argus session ls'. Your own ones, or as an admin anybody's.",
+        .text = "Name logins by the ids of 'argus session ls'. You may end your own, an admin "
+                "anybody's.",
         .example = "argus session end 3f2a9c01b7de\tthat browser is logged out",
         .ask = {.method = "DELETE",
                 .path = "/v1/sessions/{}",

@@ -14,7 +14,11 @@ static const struct opt ADD_OPTS[] = {
      .doc = "user (default), viewer or admin: the most that a token of theirs may have",
      .choices = NEW_ROLES,
      .to = "body:role"},
-    {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "who that is", .to = "body:note"},
+    {.name = "note",
+     .type = OPT_TEXT,
+     .arg = "TEXT",
+     .doc = "a note: who the user is",
+     .to = "body:note"},
 };
 
 static const struct opt LS_OPTS[] = {
@@ -33,7 +37,10 @@ static const struct opt SET_OPTS[] = {
      .type = OPT_FLAG,
      .doc = "the user's tokens open nothing",
      .to = "body:disabled"},
-    {.name = "enable", .type = OPT_FLAG, .doc = "they open again", .to = "body:disabled=false"},
+    {.name = "enable",
+     .type = OPT_FLAG,
+     .doc = "let the user in again",
+     .to = "body:disabled=false"},
     {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "who that is", .to = "body:note"},
 };
 
@@ -62,11 +69,10 @@ static const struct command USER_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "make a user",
-        .text = "For admins. A name is 1 to 31 of a-z 0-9 _ . - and begins with a letter or "
-                "a number. A viewer sees everything and changes nothing; a user sees what is "
-                "their own and what the projects do that they are members of.\n"
-                "Their directories users/NAME/{datasets,models,code} are made on the shared "
-                "root.",
+        .text = "For admins. A name is 1 to 31 of a-z 0-9 _ . - and begins with a letter or a "
+                "number. A viewer sees everything and changes nothing; a user sees their own "
+                "things and those of the projects that they are a member of.\n"
+                "Their directories users/NAME/{datasets,models,code} are made on the shared root.",
         .example =
             "argus user add alice --note 'post-training'\tthen: argus token add --user alice",
         OPTS(ADD_OPTS),
@@ -81,8 +87,8 @@ static const struct command USER_COMMANDS[] = {
         .name = "user ls",
         .args = "",
         .summary = "list the users",
-        .text = "Admins and users of role viewer see all; others see themselves and who "
-                "shares a project with them.",
+        .text = "Admins and users of role viewer see all users; others see themselves and those "
+                "who share a project with them.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/users", .table = {.key = "users", COLUMNS(USERS)}},
     },
@@ -92,7 +98,7 @@ static const struct command USER_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "change a user's role or note, or disable the user",
-        .text = "For admins. The last admin stays one. Jobs of a disabled user go on.",
+        .text = "For admins. The last admin cannot stop being one. Jobs of a disabled user go on.",
         .example = "argus user set alice --role admin\tmay do everything\n"
                    "argus user set bob --disable\tno token of bob opens anything",
         OPTS(SET_OPTS),
@@ -108,9 +114,9 @@ static const struct command USER_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "remove a user, with all tokens",
-        .text = "For admins. Jobs that ended keep the name; while one is not over the user "
-                "stays. Files on the shared root stay. 'argus user set NAME --disable' keeps "
-                "the user and closes the door.",
+        .text = "For admins. Jobs that ended keep the user's name; a user with a job that is not "
+                "over cannot be removed. Files on the shared root stay. 'argus user set NAME "
+                "--disable' keeps the user and closes the door.",
         .ask = {.method = "DELETE",
                 .path = "/v1/users/{}",
                 .done = "say_done_removed",

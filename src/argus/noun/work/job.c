@@ -27,20 +27,30 @@ struct stop_opts {
 
 static const struct opt STOP_OPTS[] = {
     {.name = "user", STOP_ROW(OPT_TEXT, user), .arg = "NAME", .doc = "live jobs of this user"},
-    {.name = "project", STOP_ROW(OPT_TEXT, project), .arg = "NAME", .doc = "… of this project"},
+    {.name = "project",
+     STOP_ROW(OPT_TEXT, project),
+     .arg = "NAME",
+     .doc = "only jobs of this project"},
     {.name = "state",
      STOP_ROW(OPT_LIST, state),
      .arg = "STATE",
-     .doc = "… in this state: QUEUED, STARTING, RUNNING; may be given again, or with commas"},
-    {.name = "pool", STOP_ROW(OPT_TEXT, pool), .arg = "NAME", .doc = "… for this pool"},
-    {.name = "workload", STOP_ROW(OPT_TEXT, workload), .arg = "KIND", .doc = "… of this workload"},
-    {.letter = 'a', .name = "all", STOP_ROW(OPT_FLAG, all), .doc = "everybody's, not only yours"},
+     .doc =
+         "only jobs in this state: QUEUED, STARTING, RUNNING; may be given again, or with commas"},
+    {.name = "pool", STOP_ROW(OPT_TEXT, pool), .arg = "NAME", .doc = "only jobs for this pool"},
+    {.name = "workload",
+     STOP_ROW(OPT_TEXT, workload),
+     .arg = "KIND",
+     .doc = "only jobs of this workload"},
+    {.letter = 'a',
+     .name = "all",
+     STOP_ROW(OPT_FLAG, all),
+     .doc = "everybody's jobs, not only yours"},
     {.name = "filter",
      STOP_ROW(OPT_LIST, filter),
      .arg = "KEY=VALUE",
      .doc = "the same as --user, --project, --state, --pool, --workload; all must match"},
-    {.letter = 'y', .name = "yes", STOP_ROW(OPT_FLAG, yes), .doc = "do not ask"},
-    {.name = "wait", STOP_ROW(OPT_FLAG, wait), .doc = "until they have ended"},
+    {.letter = 'y', .name = "yes", STOP_ROW(OPT_FLAG, yes), .doc = "stop them without asking"},
+    {.name = "wait", STOP_ROW(OPT_FLAG, wait), .doc = "wait until they have ended"},
 };
 
 static void stop_add_filter(struct strv *filters, const char *key, const char *value)
@@ -145,7 +155,7 @@ struct retry_opts {
 static const struct opt RETRY_OPTS[] = {
     {.name = "apply-fix",
      RETRY_ROW(OPT_FLAG, apply_fix),
-     .doc = "with the change of the spec that the finding proposes"},
+     .doc = "change the spec as the finding proposes"},
     {.name = "from",
      RETRY_ROW(OPT_TEXT, from),
      .arg = "CKPT",
@@ -255,9 +265,9 @@ static const struct command JOB_COMMANDS[] = {
         .args = "[ID…]",
         .most = ARGS_ANY,
         .summary = "stop jobs",
-        .text = "Asks for the stop and returns; --wait returns when they have ended. "
-                "Stopping a job that has ended changes nothing. With a filter the jobs are "
-                "named, one is asked, and all are stopped in one transaction.",
+        .text = "Asks for the stop and returns; --wait returns when they have ended. Stopping a "
+                "job that has ended changes nothing. With a filter the jobs are named first; "
+                "after you agree, all are stopped in one transaction.",
         .example = "argus stop --wait grpo-7\tand its resources are free\n"
                    "argus stop --user alice --state QUEUED -y\tnobody is asked",
         .opts = STOP_OPTS,
@@ -271,9 +281,9 @@ static const struct command JOB_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "keep jobs that wait from starting",
-        .text = "They keep their place in the queue, and the time that they are held does "
-                "not count as waiting. 'argus release' lets them go on. What an admin holds "
-                "an admin releases.",
+        .text = "They keep their place in the queue, and the time that they are held does not "
+                "count as waiting. 'argus release' lets them go on. A job that an admin holds "
+                "only an admin can release.",
         .example = "argus hold grpo-7\tnot tonight",
         .run = hold_run,
     },
@@ -320,12 +330,12 @@ static const struct command JOB_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "submit jobs that have ended once more",
-        .text = "Prints the id of each new job: it has the spec of the old one, belongs to "
-                "the same user and writes into a directory of its own. Of several each is "
-                "tried, even when one is refused. With --apply-fix the "
-                "spec is changed as the finding of the failure proposes, and every change is "
-                "shown; without a proposal it is refused. With --from the training goes on "
-                "from a finished checkpoint of the old job, else it begins anew.",
+        .text = "Prints the id of each new job: it has the spec of the old one, belongs to the "
+                "same user and writes into a directory of its own. Each of several jobs is tried, "
+                "even when one is refused. With --apply-fix the spec is changed as the finding of "
+                "the failure proposes, and every change is shown; without a proposal it is "
+                "refused. With --from the training goes on from a finished checkpoint of the old "
+                "job, else it begins anew.",
         .example =
             "argus retry --apply-fix grpo-7\twith the fix of 'argus diagnose grpo-7'\n"
             "argus retry --from latest grpo-7 grpo-8\tgo on from the newest checkpoint of each",

@@ -22,12 +22,16 @@ static const struct opt START_OPTS[] = {
      .arg = "N",
      .to = "body:gpus",
      .doc = "0 (the default), 0.5 of one, or whole ones"},
-    {.name = "cpus", NB(OPT_TEXT, cpus), .arg = "N", .to = "body:cpus", .doc = "that it is given"},
+    {.name = "cpus",
+     NB(OPT_TEXT, cpus),
+     .arg = "N",
+     .to = "body:cpus",
+     .doc = "CPUs that the notebook is given"},
     {.name = "memory",
      NB(OPT_TEXT, memory),
      .arg = "SIZE",
      .to = "body:memory",
-     .doc = "that the queue reserves"},
+     .doc = "memory that the queue reserves for it"},
     {.name = "snapshot",
      NB(OPT_TEXT, snapshot),
      .arg = "NAME@VERSION",
@@ -42,17 +46,17 @@ static const struct opt START_OPTS[] = {
      NB(OPT_TEXT, project),
      .arg = "NAME",
      .to = "body:project",
-     .doc = "whose quota it is"},
+     .doc = "project whose quota it counts for"},
     {.name = "pool",
      NB(OPT_NAMES, pool),
      .arg = "NAME",
      .to = "body:pool",
-     .doc = "where it may run"},
+     .doc = "pool in which it may run"},
     {.name = "priority",
      NB(OPT_NUMBER, priority),
      .arg = "N",
      .to = "body:priority",
-     .doc = "in the queue"},
+     .doc = "its priority in the queue"},
     {.name = "secrets",
      NB(OPT_NAMES, secrets),
      .arg = "NAME",
@@ -62,14 +66,14 @@ static const struct opt START_OPTS[] = {
      NB(OPT_TEXT, idle),
      .arg = "SPAN",
      .to = "body:idle",
-     .doc = "it is stopped after so long without use, 1h if not given; 0: never"},
+     .doc = "stop it after so long without use, 1h if not given; 0: never"},
     OPT_OUTPUT(struct notebook_opts),
 };
 static const struct opt LS_OPTS[] = {LISTING_OPTS};
 #define OPT_WHOSE                                                                                  \
     {                                                                                              \
         .name = "user", .type = OPT_TEXT, .arg = "NAME", .to = "query:user",                       \
-        .doc = "whose notebook it is (admins); yours if not given"                                 \
+        .doc = "owner of the notebook (admins); you if not given"                                  \
     }
 static const struct opt WHOSE_OPTS[] = {OPT_WHOSE};
 static const struct opt SHOW_OPTS[] = {OPT_WHOSE, OPT_OUTPUT(struct listing_opts)};
@@ -174,8 +178,8 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         .most = 1,
         .summary = "start a notebook: JupyterLab on a lease of its own",
         .text =
-            "NAME is 'main' if not given. One that is stopped starts as it was, but for what is said; its files, "
-            "open tabs and installed packages are there again.\n"
+            "NAME is 'main' if not given. A stopped notebook starts as it was, except for the "
+            "options that you give; its files, open tabs and installed packages are there again.\n"
             "It waits in the queue as any job does: 'argus notebook show NAME' says what for.",
         .example = "argus notebook start\twithout a GPU\n"
                    "argus notebook start big --gpus 1 --snapshot code@1\twith a GPU and code",
@@ -187,7 +191,7 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         .name = "notebook ls",
         .args = "",
         .summary = "list the notebooks",
-        .text = "Yours; admins see all.",
+        .text = "Lists your notebooks; admins see all.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/notebooks",
                 .table = {.key = "notebooks", COLUMNS(NOTEBOOKS), .none = "say_no_notebooks"}},
@@ -198,7 +202,7 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show a notebook, and what it waits for",
-        .text = "With its machine, its job, and how long nothing has happened in it.",
+        .text = "Shows its machine, its job, and how long nothing has happened in it.",
         OPTS(SHOW_OPTS),
         .ask = {.path = "/v1/notebooks/{}", .print = notebook_print},
     },
@@ -207,7 +211,8 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         .args = "[NAME]",
         .most = 1,
         .summary = "print an address that opens a notebook in a browser",
-        .text = "Good once, and for a minute; whoever has it opens the notebook as you.",
+        .text = "The address works once, within a minute; whoever has it opens the notebook as "
+                "you.",
         .run = notebook_url,
     },
     {

@@ -21,22 +21,22 @@ static const struct opt RUNS_OPTS[] = {
     {.name = "pipeline",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "only of this one",
+     .doc = "only runs of this pipeline",
      .to = "query:pipeline"},
     {.name = "owner",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "only of this user's pipelines",
+     .doc = "only runs of this user's pipelines",
      .to = "query:owner"},
     {.name = "user",
      .type = OPT_TEXT,
      .arg = "NAME",
-     .doc = "only those that this user began",
+     .doc = "only runs that this user began",
      .to = "query:user"},
     {.name = "state",
      .type = OPT_TEXT,
      .arg = "STATES",
-     .doc = "only in these, comma-separated",
+     .doc = "only runs in these states, with commas between them",
      .to = "query:state"},
     LISTING_OPTS,
 };
@@ -51,11 +51,11 @@ static const struct opt RETRY_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct pipe_retry_opts, from),
      .arg = "STEP",
-     .doc = "this step and all that needs it; what did not succeed if not given"},
+     .doc = "run this step and all that needs it; if not given, what did not succeed"},
     {.name = "force",
      .type = OPT_FLAG,
      .offset = offsetof(struct pipe_retry_opts, force),
-     .doc = "no earlier run stands in for a step"},
+     .doc = "run every step, though an earlier run had the same inputs"},
     {.name = "dry-run",
      .type = OPT_FLAG,
      .offset = offsetof(struct pipe_retry_opts, dry_run),
@@ -89,7 +89,7 @@ static const struct opt RUN_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct pipe_run_opts, project),
      .arg = "NAME",
-     .doc = "where FILE is stored: its members see the pipeline and its runs"},
+     .doc = "project that FILE is stored in: its members see the pipeline and its runs"},
     {.name = "user",
      .type = OPT_TEXT,
      .offset = offsetof(struct pipe_run_opts, user),
@@ -107,7 +107,7 @@ static const struct opt ADD_OPTS[] = {
      .type = OPT_TEXT,
      .offset = offsetof(struct pipe_add_opts, project),
      .arg = "NAME",
-     .doc = "whose members see it; default if not given"},
+     .doc = "project whose members see it; default if not given"},
     OPT_OUTPUT(struct pipe_add_opts),
 };
 
@@ -146,7 +146,7 @@ static const struct opt SCHEDULE_OPTS[] = {
     {.name = "off",
      .type = OPT_FLAG,
      .offset = offsetof(struct pipe_schedule_opts, off),
-     .doc = "no schedule any more"},
+     .doc = "take the schedule away"},
     {.name = "user",
      .type = OPT_TEXT,
      .offset = offsetof(struct pipe_schedule_opts, user),
@@ -553,8 +553,8 @@ static const struct command PIPE_COMMANDS[] = {
         .name = "pipe ls",
         .args = "",
         .summary = "list the pipelines",
-        .text =
-            "Yours and those of your projects, each with its steps and when its schedule comes next.",
+        .text = "Lists your pipelines and those of your projects, each with its steps and the "
+                "next time of its schedule.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/pipelines",
                 .table = {.key = "pipelines", COLUMNS(PIPELINES), .none = "say_no_pipelines"}},
@@ -576,8 +576,8 @@ static const struct command PIPE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "store a pipeline",
-        .text = "Under its own name. One that is there is replaced; runs that are under way go on "
-                "with the text that they began with.",
+        .text = "The pipeline is stored under its own name and replaces one of that name; runs "
+                "under way go on with the text that they began with.",
         OPTS(ADD_OPTS),
         .opts_size = sizeof(struct pipe_add_opts),
         .run = pipe_add,
@@ -589,10 +589,12 @@ static const struct command PIPE_COMMANDS[] = {
         .most = 1,
         .summary = "run a pipeline",
         .text =
-            "FILE is stored first, as with 'argus pipe add'; NAME is one that is stored. Prints the "
+            "FILE is stored first, as with 'argus pipe add'; NAME is one that is stored. Prints "
+            "the "
             "id of the run. Each step is a job of yours, a check, a publish or a preparation of "
             "data. A step whose inputs an earlier run had (spec, code, data and models by their "
-            "hashes) is not run again, unless --force is given. --dry-run tells which those are, and "
+            "hashes) is not run again, unless --force is given. --dry-run tells which those are, "
+            "and "
             "what is other than before.",
         .example =
             "argus pipe run sft.yaml -p lr=1e-5\tstore and run it\n"
@@ -655,8 +657,9 @@ static const struct command PIPE_COMMANDS[] = {
         .most = 1,
         .summary = "run again what did not succeed",
         .text =
-            "Within the same run: the steps that failed, and all that needs them; with --from this "
-            "step and all that needs it. What succeeded and needs none of these stays.",
+            "Runs again, within the same run, the steps that failed and all steps that need them; "
+            "with --from that step and all that need it. A step that succeeded and needs none of "
+            "these is not run again.",
         .example = "argus pipe retry sft-to-model-7 --from eval\tfrom the evaluation on",
         OPTS(RETRY_OPTS),
         .opts_size = sizeof(struct pipe_retry_opts),
@@ -669,9 +672,9 @@ static const struct command PIPE_COMMANDS[] = {
         .most = 1,
         .summary = "run a pipeline by itself",
         .text =
-            "At the times of five fields as cron has them, in UTC or in a time zone. A time that "
-            "the clock skips or repeats comes once; of times missed while argusd was away one run "
-            "is made up for. Runs follow the pipeline's 'concurrency'.",
+            "The schedule has the five fields of cron, in UTC or in a time zone. A time that the "
+            "clock skips or repeats comes once; of times missed while argusd was away one run is "
+            "made up for. Runs follow the pipeline's 'concurrency'.",
         .example =
             "argus pipe schedule nightly --cron '0 2 * * *' --zone Asia/Shanghai\teach night\n"
             "argus pipe schedule nightly --off\tnot any more",
@@ -685,7 +688,7 @@ static const struct command PIPE_COMMANDS[] = {
         .least = 1,
         .most = ARGS_ANY,
         .summary = "remove pipelines",
-        .text = "Their runs stay.",
+        .text = "Runs of a removed pipeline stay.",
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/pipelines/{}",

@@ -20,7 +20,7 @@ static const struct opt QUEUE_OPTS[] = {
      .type = OPT_NUMBER,
      .offset = offsetof(struct queue_opts, limit),
      .arg = "N",
-     .doc = "only the first N"},
+     .doc = "show only the first N"},
     OPT_OUTPUT(struct queue_opts),
     OPT_UTC(struct queue_opts),
     OPT_WATCH(struct queue_opts),

@@ -93,22 +93,22 @@ static const struct opt SERVE_OPTS[] = {
      .arg = "HOW",
      .choices = keep_choices,
      .to = "body:keep",
-     .doc = "what becomes of the version before: warm (back in a second), cold, none"},
+     .doc = "how the version before is kept: warm (back in a second), cold, none"},
     {.name = "project",
      SERVE(OPT_TEXT, project),
      .arg = "NAME",
      .to = "body:project",
-     .doc = "whose members may call and change it"},
+     .doc = "project whose members may call and change it"},
     {.name = "pool",
      SERVE(OPT_NAMES, pool),
      .arg = "NAME",
      .to = "body:pool",
-     .doc = "where it may run"},
+     .doc = "pool in which its replicas may run"},
     {.name = "priority",
      SERVE(OPT_NUMBER, priority),
      .arg = "N",
      .to = "body:priority",
-     .doc = "in the queue"},
+     .doc = "priority of its replicas in the queue"},
     {.name = "env",
      SERVE(OPT_LIST, env),
      .arg = "NAME=VALUE",
@@ -146,7 +146,7 @@ static const struct opt REQUESTS_OPTS[] = {
     {.name = "failed",
      .type = OPT_FLAG,
      .to = "query:failed",
-     .doc = "only those without an answer, or with a status of 500 and above"},
+     .doc = "list only requests without an answer, or with a status of 500 and above"},
     LISTING_OPTS,
 };
 struct service_show_opts {
@@ -163,7 +163,7 @@ static const struct opt ROLLBACK_OPTS[] = {
      .type = OPT_COUNT,
      .arg = "N",
      .to = "body:version",
-     .doc = "to this one; to the one before if not given"},
+     .doc = "version that gets the traffic; the one before if not given"},
 };
 static const struct opt KEEP_OPTS[] = {
     {.name = "keep",
@@ -172,7 +172,7 @@ static const struct opt KEEP_OPTS[] = {
      .choices = keep_choices,
      .to = "body:keep",
      .need = "say what is kept: --keep warm, cold or none",
-     .doc = "warm, cold or none"},
+     .doc = "how it is kept: warm, cold or none"},
 };
 struct service_ask_opts {
     int output;
@@ -210,7 +210,7 @@ static const struct opt LOGS_OPTS[] = {
      .type = OPT_COUNT,
      .offset = offsetof(struct service_logs_opts, tail),
      .arg = "N",
-     .doc = "only the last N lines"},
+     .doc = "print only the last N lines"},
 };
 
 /* ---- tables ---- */
@@ -576,9 +576,11 @@ static const struct command SERVICE_COMMANDS[] = {
         .summary = "serve a model, or any application of Ray Serve",
         .text =
             "MODEL is a registered model. Prints the name of the service; it answers at "
-            "/v1/services/NAME/v1 once a replica is ready. A service of that name that is there already gets "
+            "/v1/services/NAME/v1 once a replica is ready. A service of that name that is there "
+            "already gets "
             "its next version: that takes the traffic once it is ready, and none is lost.\n"
-            "Each replica waits in the queue for its lease as any job does: 'argus service status NAME' says "
+            "Each replica waits in the queue for its lease as any job does: 'argus service status "
+            "NAME' says "
             "what it waits for.",
         .example = "argus serve sums --gpus 0.5\thalf a GPU\n"
                    "argus serve --app translator:app --code translator --cpus 2\tan application",
@@ -593,7 +595,8 @@ static const struct command SERVICE_COMMANDS[] = {
         .most = 2,
         .summary = "the next version of a service",
         .text =
-            "As the current one, but for what is said here. It takes the traffic once it is ready.",
+            "The next version is like the current one, except for the options that you give. It "
+            "takes the traffic once it is ready.",
         OPTS(SERVE_OPTS),
         .opts_size = sizeof(struct serve_opts),
         .run = service_deploy,
@@ -602,7 +605,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .name = "service ls",
         .args = "",
         .summary = "list the services",
-        .text = "Yours, and those of your projects; admins see all.",
+        .text = "Lists your services and those of your projects; admins see all.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/services",
                 .table = {.key = "services", COLUMNS(SERVICES), .none = "say_no_services"}},
@@ -613,7 +616,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show a service with its versions and replicas",
-        .text = "Each replica with its machine, and the job that is its lease.",
+        .text = "Shows each replica with its machine, and the job that is its lease.",
         OPTS(SHOW_OPTS),
         .opts_size = sizeof(struct service_show_opts),
         .run = service_show,
@@ -624,7 +627,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "say what a service does, and what it waits for",
-        .text = "The same as 'service show'.",
+        .text = "Shows the same as 'argus service show'.",
         OPTS(SHOW_OPTS),
         .opts_size = sizeof(struct service_show_opts),
         .run = service_show,
@@ -635,10 +638,11 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 2,
         .summary = "try a service: one request, and its answer",
-        .text = "TEXT is said to a model as one message of a chat.",
+        .text = "TEXT is sent to the model as one message of a chat.",
         .example =
             "argus service ask sums '1 + 1 ='\task a model\n"
-            "argus service ask translator --path / --body '{\"text\": \"good\"}'\tsend a request to an application",
+            "argus service ask translator --path / --body '{\"text\": \"good\"}'\tsend a request "
+            "to an application",
         OPTS(ASK_OPTS),
         .opts_size = sizeof(struct service_ask_opts),
         .run = service_ask,
@@ -649,7 +653,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "print the log of a replica",
-        .text = "It is the log of the job that is the replica's lease.",
+        .text = "The log is that of the job that is the replica's lease.",
         OPTS(LOGS_OPTS),
         .opts_size = sizeof(struct service_logs_opts),
         .run = service_logs,
@@ -661,7 +665,8 @@ static const struct command SERVICE_COMMANDS[] = {
         .most = 1,
         .summary = "list the last requests to a service",
         .text =
-            "The last 100, and with --failed the last 100 that failed: who asked, for which path, and what "
+            "The last 100, and with --failed the last 100 that failed: who asked, for which path, "
+            "and what "
             "became of it. Bodies are never kept, and a restart of argusd forgets the list.",
         OPTS(REQUESTS_OPTS),
         .ask = {.path = "/v1/services/{}:requests",
@@ -672,7 +677,8 @@ static const struct command SERVICE_COMMANDS[] = {
         .args = "",
         .summary = "list what there is in Ray Serve, argusd's and others'",
         .text =
-            "MADE BY is argusd; list, of somebody else who wrote Ray Serve's list, which argusd keeps; or "
+            "MADE BY is argusd; list, of somebody else who wrote Ray Serve's list, which argusd "
+            "keeps; or "
             "program, of a job's serve.run: it outlives the job, and no list removes it.",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/service-applications",
@@ -686,7 +692,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 2,
         .most = 2,
         .summary = "change the number of replicas",
-        .text = "What goes finishes its requests first.",
+        .text = "A replica that goes finishes its requests first.",
         .run = service_scale,
     },
     {
@@ -695,7 +701,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "give the traffic back to another version",
-        .text = "At once where that is kept warm; else it is loaded first.",
+        .text = "A version that is kept warm takes the traffic at once; another is loaded first.",
         OPTS(ROLLBACK_OPTS),
         .ask = {.method = "POST",
                 .path = "/v1/services/{}:rollback",
@@ -708,9 +714,9 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "say what becomes of the version before",
-        .text =
-            "warm: its replicas stay, and going back takes a second. cold: it is loaded again. none: there is no "
-            "going back.",
+        .text = "warm: its replicas stay, and going back takes a second. cold: it is loaded again. "
+                "none: there is no "
+                "going back.",
         OPTS(KEEP_OPTS),
         .ask = {.method = "PATCH",
                 .path = "/v1/services/{}",

@@ -77,9 +77,9 @@ static const struct command STATUS_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show all about one job",
-        .text = "State, reason, place in the queue, nodes, the proof that the driver runs on "
-                "a worker, which verl the job's processes imported, attempts, times, paths "
-                "on the shared root, newest metrics and the finding of a failure. ID is an "
+        .text = "Shows its state, reason, place in the queue, nodes, the proof that the driver "
+                "runs on a worker, which verl the job's processes imported, attempts, times, "
+                "paths on the shared root, newest metrics and the finding of a failure. ID is an "
                 "id, a name, or a beginning of an id that fits one job only.",
         OPTS(PAGE_OPTS),
         .ask = {.path = "/v1/jobs/{}", .print = status_print},
@@ -90,12 +90,11 @@ static const struct command STATUS_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "say what a job waits for",
-        .text = "One reason with its code, the evidence, the smallest change that would "
-                "start the job now (it is true: applied alone, the job starts at once), and "
-                "when it is expected to start: half of such forecasts come true by the first "
-                "time, nine of ten by the second. Nodes that do not fit its snapshots are named "
-                "with what they lack, and those that no probe has asked for it: the job may go "
-                "there.",
+        .text = "Says one reason with its code, the evidence, the smallest change that would "
+                "start the job now (it is true: applied alone, the job starts at once), and when "
+                "it is expected to start: half of such forecasts come true by the first time, "
+                "nine of ten by the second. Nodes that do not fit its snapshots are named with "
+                "what they lack, and those that no probe has asked for it: the job may go there.",
         .example = "argus why grpo-7\twhy does it not start",
         OPTS(PAGE_OPTS),
         .ask = {.path = "/v1/jobs/{}/why", .print = why_print},

@@ -46,8 +46,8 @@ static const struct opt SUBMIT_OPTS[] = {
     {.name = "set",
      SUBMIT_ROW(OPT_LIST, wish.set),
      .arg = "KEY=VALUE",
-     .doc = "put a value into the spec before it is sent, or fill a hole; a.b=1 reaches "
-            "below a, overrides.KEY=1 is one Hydra override; may be given again"},
+     .doc = "set a value in the spec before it is sent, or fill a hole: a.b=1 sets b below a, "
+            "overrides.KEY=1 sets one Hydra override; may be given again"},
     OPT_OUTPUT(struct submit_opts),
 };
 
@@ -140,17 +140,17 @@ static const struct command SUBMIT_COMMANDS[] = {
         .least = 0,
         .most = 1,
         .summary = "submit a job",
-        .text = "Sends the spec in FILE (YAML; - is stdin) and prints the job's id. Every "
-                "problem of the spec is told at once, with its place in the file. However "
-                "often a connection breaks, one submit makes one job.\n"
-                "With --preset, or 'preset:' in FILE, the rest of the spec is what the "
-                "preset has; 'argus preset show NAME' tells its holes.\n"
-                "A working_dir that is a directory here ('./code', seen from FILE, or with "
-                "--set from where one is) goes along as a snapshot: what git would add, and "
-                "only what the server has not.\n"
+        .text = "Sends the spec in FILE (YAML; - is stdin) and prints the job's id. Every problem "
+                "of the spec is told at once, with its place in the file. However often a "
+                "connection breaks, one submit makes one job.\n"
+                "With --preset, or 'preset:' in FILE, the rest of the spec is what the preset "
+                "has; 'argus preset show NAME' tells its holes.\n"
+                "A working_dir that is a directory here ('./code', seen from FILE, or with --set "
+                "from the current directory) goes along as a snapshot: what git would add, and "
+                "only what the server does not have yet.\n"
                 "With --follow the log comes after the id, and until there is one, state and "
-                "reason on stderr; the exit status is the job's. Ctrl-C detaches and never "
-                "stops the job (exit status 0).",
+                "reason on stderr; the exit status is the job's. Ctrl-C detaches and never stops "
+                "the job (exit status 0).",
         .example =
             "argus submit --follow examples/grpo.yaml\tsubmit and watch\n"
             "argus submit --preset grpo-7b --set model_id=M --set train_file=T --set val_file=V\t"
