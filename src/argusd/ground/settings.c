@@ -243,9 +243,8 @@ static const struct field keys[] = {
     {"serve.port", FIELD_INT, AT(serve_port), "8000", 1, 65535,
      .doc = "port of Ray Serve's HTTP proxies, on each machine; fixed when Serve starts"},
     {"serve.gate", FIELD_ENUM, AT(serve_gate), "key", .names = gate_words,
-     .doc = "what keeps others from Ray Serve's port: key = argusd's gate in its proxies, tried "
-            "before anything is "
-            "deployed; firewall = you say that a firewall does"},
+     .doc = "what keeps others from Ray Serve's port: key is argusd's gate in its proxies, tried "
+            "before anything is deployed; firewall means that you have a firewall that does"},
     {"trial", FIELD_BOOL, AT(trial), "true",
      .doc = "a short run without GPUs before each job of verl; false: only the preflight"},
     {"ports", FIELD_PAIRS, AT(given_ports),

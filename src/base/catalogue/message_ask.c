@@ -162,7 +162,7 @@ static const struct message_row rows[] = {
         "'{user}' has asked service '{service}' {most} times in this minute, as often as one may: wait",
         "'{user}' 在这一分钟内已请求服务 '{service}' {most} 次，达到上限：请稍候"),
     SAY("calls_tokens",
-        "'{user}' has used the {most} tokens of service '{service}' that one has in a minute: wait",
+        "'{user}' has used all {most} tokens that one user has in a minute of service '{service}': wait",
         "'{user}' 已用完服务 '{service}' 每分钟的 {most} 个 token：请稍候"),
     SAY("behind_unreachable",
         "what should answer cannot be reached now",

@@ -5,7 +5,7 @@
 
 static const struct message_row rows[] = {
     /* ---- the way in and out ---- */
-    SAY("added", "it is to be looked at", "等待检查"),
+    SAY("added", "the node is about to be examined", "等待检查"),
     SAY("model_copying",
         "its model is looked for on the disks of its nodes, and copied where it is not there",
         "正在各节点的本地磁盘上查找其模型，没有则复制"),
@@ -56,7 +56,7 @@ static const struct message_row rows[] = {
         "{unlisted||}its raylet runs, and Ray does not know it; it goes first",
         "{unlisted||}它的 raylet 在运行，但 Ray 不认识它；先停掉"),
     SAY("raylet_of_another",
-        "a raylet of ours runs there for another head; it goes first",
+        "a raylet that argusd started runs on the machine for another head: it is stopped first",
         "那里有一个属于另一头节点的 raylet；先停掉"),
     SAY_FIX("join_timeout",
             "its raylet runs, and Ray's list has not shown it in time",
@@ -428,7 +428,7 @@ static const struct message_row rows[] = {
     /* ---- the exporter of its GPU figures ---- */
     SAY("exporter_runs", "'{program}' runs on port {port}", "'{program}' 在端口 {port} 上运行"),
     SAY("exporter_foreign",
-        "another program listens on port {port}: it is read, and neither started nor stopped",
+        "another program listens on port {port}: argusd reads it, and neither starts nor stops it",
         "端口 {port} 上已有其他程序：只读取，不启动也不停止"),
     SAY_FIX("exporter_missing",
             "there is no '{program}' on this machine",

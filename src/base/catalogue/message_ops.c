@@ -69,7 +69,7 @@ static const struct message_row rows[] = {
         "nothing of ours runs on any machine of '{name}'",
         "'{name}' 的机器上没有我们的进程"),
     SAY("ops_expect_up",
-        "the head of '{name}' answers, and the machines that were online are again",
+        "the head of '{name}' answers, and the machines that were online are online again",
         "'{name}' 的头节点有响应，原先在线的机器重新在线"),
     SAY("ops_expect_back",
         "{n} {n|job waits or runs|jobs wait or run} again",

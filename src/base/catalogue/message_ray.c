@@ -59,7 +59,7 @@ static const struct message_row rows[] = {
     SAY("ray_other_json",
         "ray's reply is not the JSON {wants} that was expected: '{says}'",
         "Ray 的应答不是预期的 JSON {wants}：'{says}'"),
-    SAY("ray_some_actors", "ray told only a part of its actors", "Ray 只给出了部分 actor"),
+    SAY("ray_some_actors", "ray listed only some of its actors", "Ray 只给出了部分 actor"),
     SAY("ray_other_job",
         "ray was asked for job '{asked}' and answered with '{answered}'",
         "向 Ray 询问作业 '{asked}'，应答的却是 '{answered}'"),

@@ -282,7 +282,7 @@ static const struct message_row rows[] = {
     SAY("no_checkpoint_text",
         "'{text}' is not a valid checkpoint: give its step, such as 20, or latest",
         "'{text}' 不是检查点：给出步数，如 20，或 latest"),
-    SAY("no_bool", "'{key}' is true or false", "'{key}' 是 true 或 false"),
+    SAY("no_bool", "'{key}' must be true or false", "'{key}' 是 true 或 false"),
     SAY("retry_from_form", "'from' is a text: a step, or latest", "'from' 是文本：步数或 latest"),
     SAY("retry_spec_large",
         "the spec of {job} is too large to be changed",

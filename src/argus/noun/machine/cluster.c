@@ -429,8 +429,9 @@ static const struct command CLUSTER_COMMANDS[] = {
         .summary = "give a job of others a record: its project and owner",
         .text = "The job was given to Ray by somebody else ('argus cluster foreign'). From now on "
                 "its project's members see whose it is, and how it ended even when Ray has "
-                "forgotten it. It is never stopped or deleted, has no lease, and what it holds "
-                "stays subtracted from what there is. Again with another project: it moves.",
+                "forgotten it. Argus never stops or deletes an adopted job; the job has no lease, "
+                "and the GPUs that it holds do not count as free. Again with another project: it "
+                "moves.",
         .example = "argus adopt raysubmit_7Hq2 --project rlhf --user alice",
         OPTS(ADOPT_OPTS),
         .opts_size = sizeof(struct adopt_opts),

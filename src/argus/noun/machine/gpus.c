@@ -78,11 +78,11 @@ static const struct command GPUS_COMMANDS[] = {
         .args = "",
         .summary = "show GPUs by use, per pool",
         .text =
-            "One row for the whole cluster and one for each label. LARGEST-GANG is how "
-            "many GPUs one job could get now; NEXT-FREE is when the next lease is "
-            "expected to end. Foreign are those that others hold in the same Ray cluster; "
-            "UTIL is the mean use of the leased ones that are measured, IDLE how many of them do nothing, "
-            "MEM how many GiB of all GPUs that tell of their memory are in use.",
+            "One row for the whole cluster and one for each label. LARGEST-GANG is how many GPUs "
+            "one job could get now; NEXT-FREE is when the next lease is expected to end. Foreign "
+            "GPUs are held by others in the same Ray cluster. UTIL is the mean use of the leased "
+            "GPUs that are measured, IDLE how many of them do nothing, MEM how many GiB are in "
+            "use on all GPUs that tell of their memory.",
         .example = "argus gpus --watch\tuntil Ctrl-C",
         OPTS(LS_OPTS),
         .ask = {.path = "/v1/pools",

@@ -552,9 +552,9 @@ static const struct command NODE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show all about one machine",
-        .text = "State, GPUs, versions, and its network as the last look over ssh saw it: the "
-                "interface that holds the address Ray uses, InfiniBand or RoCE ports that jobs "
-                "may use, and the NCCL and Gloo variables that follow for jobs there. A "
+        .text = "Shows its state, GPUs and versions, and its network as the last look over ssh "
+                "saw it: the interface that holds the address Ray uses, InfiniBand or RoCE ports "
+                "that jobs may use, and the NCCL and Gloo variables that follow for jobs there. A "
                 "variable of the JobSpec goes before one of the node's env, that before one of "
                 "argus.yaml, that before what was seen.",
         .example = "argus node show node-7\twhich interface and which HCAs",

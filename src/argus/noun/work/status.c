@@ -94,7 +94,8 @@ static const struct command STATUS_COMMANDS[] = {
                 "start the job now (it is true: applied alone, the job starts at once), and when "
                 "it is expected to start: half of such forecasts come true by the first time, "
                 "nine of ten by the second. Nodes that do not fit its snapshots are named with "
-                "what they lack, and those that no probe has asked for it: the job may go there.",
+                "what they lack; nodes that no probe has examined are named too, and the job may "
+                "go there.",
         .example = "argus why grpo-7\twhy does it not start",
         OPTS(PAGE_OPTS),
         .ask = {.path = "/v1/jobs/{}/why", .print = why_print},

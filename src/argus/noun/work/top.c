@@ -161,11 +161,11 @@ static const struct command TOP_COMMANDS[] = {
         .args = "[ID]",
         .most = 1,
         .summary = "show how the trainings go that run now",
-        .text = "Step, progress, expected end, time of a step, tokens per second, reward (or "
-                "loss) and its curve of each job that runs; with ID all newest metrics of "
-                "that job, with --csv the curves for a spreadsheet. On a terminal it is "
-                "printed again every 2 s until Ctrl-C. A job with a metric that is not a "
-                "number, or whose reward fell back, is red.",
+        .text = "Shows step, progress, expected end, time of a step, tokens per second, reward "
+                "(or loss) and its curve of each job that runs; with ID all newest metrics of "
+                "that job, with --csv the curves for a spreadsheet. On a terminal it is printed "
+                "again every 2 s until Ctrl-C. A job with a metric that is not a number, or whose "
+                "reward fell back, is red.",
         .example = "argus top\tmy trainings\nargus top -a -o json\tfor programs\n"
                    "argus top --csv --keys 'critic/score/*' grpo-7 > score.csv\ta curve as a table",
         .opts = TOP_OPTS,
