@@ -70,7 +70,7 @@ struct archives {
 enum { WHOLE = FIELD_STORED | FIELD_SHOWN };
 static const struct field archived_rows[] = {
     ROW("state", FIELD_ENUM, state, .names = state_names, .flags = WHOLE),
-    ROW("at", FIELD_TIME, at, .flags = WHOLE, .doc = "when it was packed"),
+    ROW("at", FIELD_TIME, at, .flags = WHOLE, .doc = "time at which it was packed"),
     ROW("bytes", FIELD_COUNT, bytes, .flags = WHOLE, .doc = "size of the job's files"),
     ROW("packed", FIELD_COUNT, packed, .flags = WHOLE, .doc = "size of the archive"),
     ROW("files", FIELD_COUNT, files, .flags = WHOLE),

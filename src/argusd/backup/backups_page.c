@@ -14,7 +14,7 @@ enum { BACKUPS_REPLY_MAX = 4096, BACKUPS_BODY_MAX = 4096 };
     FIELD_AT(backup_file, key, ftype, member, .flags = FIELD_SHOWN, __VA_ARGS__)
 static const struct field backup_rows[] = {
     SHOWN("name", FIELD_TEXT, name, .size = BACKUP_NAME_MAX),
-    SHOWN("taken_at", FIELD_TIME, at, .doc = "by its name"),
+    SHOWN("taken_at", FIELD_TIME, at, .doc = "time that the name of the backup says"),
     SHOWN("bytes", FIELD_COUNT, bytes, .doc = "size of the sealed file"),
 };
 static const struct field_table backup_table = FIELD_TABLE("Backup", backup_rows, backup_file);

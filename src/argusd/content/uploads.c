@@ -69,7 +69,7 @@ static const struct field upload_rows[] = {
     ROW(id, FIELD_TEXT, .size = UPLOAD_ID_MAX, .flags = FIELD_SHOWN),
     ROW(name, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "name of the file, for people"),
     ROW(user, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS),
-    ROW(bytes, FIELD_COUNT, .flags = WHOLE, .doc = "in all"),
+    ROW(bytes, FIELD_COUNT, .flags = WHOLE, .doc = "size of the whole upload"),
     ROW(wanted, FIELD_TEXT, .size = HASH_HEX, .flags = FIELD_STORED),
     ROW(state, FIELD_ENUM, .names = states, .flags = WHOLE),
     ROW(sha256, FIELD_TEXT, .size = HASH_HEX, .flags = FIELD_STORED),

@@ -68,7 +68,7 @@ must_check int registry_import(const struct importer *im,
         {.name = "common",                                                                         \
          .type = FIELD_BOOL,                                                                       \
          .offset = offsetof(struct registry_form, is_common),                                      \
-         .doc = "below common/, for everybody"},                                                   \
+         .doc = "put it below common/, for everybody"},                                            \
     {                                                                                              \
         .name = "secrets", .type = FIELD_STRV, .offset = offsetof(struct registry_form, secrets),  \
         .doc = "names of secrets that the job needs"                                               \

@@ -271,7 +271,7 @@ static const struct field job_rows[] = {
          FIELD_REAL,
          mem_total,
          .flags = FIELD_MAYBE,
-         .doc = "that one of its GPUs has; of a live job"),
+         .doc = "memory that one GPU of a live job has"),
     PAGE("goodput", FIELD_PART, goodput, .of = &view_goodput_table),
     PAGE("checkpoints",
          FIELD_JSON,

@@ -21,10 +21,10 @@ struct node_slot_page {
 };
 #define SLOT(key, ftype, member, ...) FIELD_AT(node_slot_page, key, ftype, member, __VA_ARGS__)
 static const struct field slot_rows[] = {
-    SLOT("gpu", FIELD_INT32, gpu, .doc = "its index"),
+    SLOT("gpu", FIELD_INT32, gpu, .doc = "index of the GPU on its node"),
     SLOT("uuid", FIELD_STR, uuid, .flags = FIELD_BORROWED),
     SLOT("state", FIELD_ENUM, state, .names = slot_states),
-    SLOT("jobs", FIELD_STRV, jobs, .doc = "that hold it or a share of it"),
+    SLOT("jobs", FIELD_STRV, jobs, .doc = "jobs that hold the GPU or a share of it"),
     SLOT("jobs_hidden", FIELD_INT, hidden, .doc = "jobs of others that you may not see"),
     SLOT("util", FIELD_REAL, util, .flags = FIELD_MAYBE, .doc = "0 to 1; null: not told lately"),
     SLOT("mem_used_bytes", FIELD_REAL, mem_used, .flags = FIELD_MAYBE),

@@ -24,7 +24,7 @@ struct netpair_page {
         FIELD_AT(netpair_page, "baseline_mbps", FIELD_REAL, baseline, .flags = FIELD_NO_LIMIT),    \
         PAIR(baseline_at, FIELD_TIME, .flags = 0), PAIR(baseline_job, FIELD_STR, .flags = 0),      \
         PAIR(percent, FIELD_REAL, .flags = FIELD_NO_LIMIT, .doc = "per cent of the baseline"),     \
-        PAIR(slow, FIELD_BOOL, .flags = 0, .doc = "it is below 80 % of the baseline")
+        PAIR(slow, FIELD_BOOL, .flags = 0, .doc = "the pair is below 80 % of the baseline")
 static const struct field netpair_page_rows[] = {PAIR(a, FIELD_STR, .flags = FIELD_ALWAYS),
                                                  PAIR(b, FIELD_STR, .flags = FIELD_ALWAYS),
                                                  PAIR_FIGURES};

@@ -287,7 +287,7 @@ static void notebook_remove(struct http_req *req, void *app)
 /* ---- routes ---- */
 
 static const struct http_param whose[] = {
-    {"user", HTTP_PARAM_STRING, "its owner; yourself if not given"},
+    {"user", HTTP_PARAM_STRING, "owner of the notebook; you if not given"},
     {NULL, 0, NULL}};
 #define ABOUT .params = whose
 static const struct http_route rows[] = {

@@ -229,7 +229,7 @@ static const struct field stop_rows[] = {
     ASK("jobs", FIELD_STRV, p.ids, .doc = "these alone"),
     ASK("user", FIELD_STR, p.of_user, .doc = "jobs of this user"),
     ASK("project", FIELD_STR, p.of_project, .doc = "jobs of this project"),
-    ASK("pool", FIELD_STR, p.of_pool, .doc = "for this pool"),
+    ASK("pool", FIELD_STR, p.of_pool, .doc = "jobs for this pool"),
     ASK_DRY,
 };
 static const struct field_table forms[OPS_ACTIONS] = {

@@ -31,7 +31,11 @@ static const struct field person_rows[] = {
            .dflt = "user",
            .doc = "the most that a token of this user may have: viewer, user or admin"),
     PERSON(disabled, FIELD_BOOL, .flags = WHOLE, .doc = "no token of this user opens anything"),
-    PERSON(note, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .dflt = "", .doc = "who that is"),
+    PERSON(note,
+           FIELD_STR,
+           .flags = WHOLE | FIELD_ALWAYS,
+           .dflt = "",
+           .doc = "a note: who the user is"),
     PERSON(created_at, FIELD_TIME, .flags = FIELD_SHOWN),
 };
 const struct field_table person_table = {.name = "User",

@@ -94,8 +94,8 @@ static const struct field secret_rows[] = {
     ROW(bytes, FIELD_COUNT, .flags = WHOLE, .doc = "size of the value"),
     ROW(created_at, FIELD_TIME, .flags = WHOLE),
     ROW(changed_at, FIELD_TIME, .flags = WHOLE),
-    ROW(changed_by, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "a user"),
-    ROW(last_use_at, FIELD_TIME, .flags = WHOLE, .doc = "by a job"),
+    ROW(changed_by, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "user who changed it last"),
+    ROW(last_use_at, FIELD_TIME, .flags = WHOLE, .doc = "when a job last used it"),
 };
 const struct field_table secret_table = {.name = "Secret",
                                          .rows = secret_rows,

@@ -32,7 +32,10 @@ enum { WHOLE = FIELD_STORED | FIELD_SHOWN };
 static const struct field session_rows[] = {
     SESSION(id, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS),
     SESSION(user, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS),
-    SESSION(token_id, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "it ends with this token"),
+    SESSION(token_id,
+            FIELD_STR,
+            .flags = WHOLE | FIELD_ALWAYS,
+            .doc = "token with which the session ends"),
     SESSION(hash, FIELD_STR, .flags = FIELD_STORED),
     SESSION(agent, FIELD_STR, .flags = WHOLE, .doc = "what the browser says of itself"),
     SESSION(created_at, FIELD_TIME, .flags = WHOLE),

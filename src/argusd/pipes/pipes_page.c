@@ -60,7 +60,7 @@ static const struct field page_rows[] = {
              FIELD_STRV,
              next_times,
              .flags = FIELD_SHOWN | FIELD_ALWAYS,
-             .doc = "when its schedule comes, the next few times"),
+             .doc = "next few times of its schedule"),
     FIELD_AT(pipeline_page,
              "params",
              FIELD_LIST,
@@ -348,10 +348,10 @@ static void pipeline_schedule(struct http_req *req, void *app)
     "application/yaml, application/json, application/x-yaml, text/yaml, text/plain, "              \
     "application/x-www-form-urlencoded"
 static const struct http_param whose_params[] = {
-    {"user", HTTP_PARAM_STRING, "whose it is; you if absent"},
+    {"user", HTTP_PARAM_STRING, "owner of the pipeline; you if absent"},
     {0}};
 static const struct http_param put_params[] = {
-    {"project", HTTP_PARAM_STRING, "whose members see it and its runs; default if absent"},
+    {"project", HTTP_PARAM_STRING, "project whose members see it and its runs; default if absent"},
     {0}};
 static const struct http_route rows[] = {
     RESOURCE_LIST(&pipeline_noun,

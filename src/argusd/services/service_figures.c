@@ -13,9 +13,9 @@ enum { PAGE_S = SERVICE_WINDOW * SERVICE_WINDOW_S };
 #define S(key, ftype, ...) FIELD_AT(service_span, #key, ftype, key, __VA_ARGS__)
 static const struct field span_rows[] = {
     S(at, FIELD_TIME, .doc = "when its ten seconds began"),
-    S(requests, FIELD_INT, .doc = "that ended in it"),
+    S(requests, FIELD_INT, .doc = "requests that ended in this span"),
     S(errors, FIELD_INT, .doc = "requests that had no answer, or one of 500 and above"),
-    S(refused, FIELD_INT, .doc = "by limits"),
+    S(refused, FIELD_INT, .doc = "requests that limits refused"),
     S(tokens_in, FIELD_INT),
     S(tokens_out, FIELD_INT),
     S(p50_ms, FIELD_REAL, .flags = FIELD_MAYBE),
@@ -31,8 +31,8 @@ static const struct field figure_rows[] = {
       .flags = EVERYWHERE,
       .doc = "this and all that follow are of the last five minutes"),
     P(errors_per_minute, FIELD_REAL, .flags = EVERYWHERE),
-    P(refused_per_minute, FIELD_REAL, .flags = FIELD_SHOWN, .doc = "by limits"),
-    P(tokens_per_second, FIELD_REAL, .flags = EVERYWHERE, .doc = "made"),
+    P(refused_per_minute, FIELD_REAL, .flags = FIELD_SHOWN, .doc = "requests that limits refused"),
+    P(tokens_per_second, FIELD_REAL, .flags = EVERYWHERE, .doc = "tokens made in a second"),
     P(p50_ms,
       FIELD_REAL,
       .flags = EVERYWHERE | FIELD_MAYBE,

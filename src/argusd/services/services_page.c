@@ -33,7 +33,11 @@ static const struct field replica_rows[] = {
       .flags = FIELD_ALWAYS | FIELD_BORROWED,
       .doc = "NEW, WAITING for its lease, LOADING, CHECKING, READY, LEAVING"),
     R("node", FIELD_STR, node, .flags = FIELD_BORROWED),
-    R("job", FIELD_STR, job, .flags = FIELD_BORROWED, .doc = "its lease, and its log"),
+    R("job",
+      FIELD_STR,
+      job,
+      .flags = FIELD_BORROWED,
+      .doc = "job that is its lease, and has its log"),
     R("requests", FIELD_INT, requests, .doc = "under way"),
     R("reason", FIELD_JSON, reason, .schema = REF_OR_NULL("Reason"), .doc = "why it is not ready"),
 };
@@ -477,7 +481,7 @@ static const struct field application_rows[] = {
       .doc =
           "argusd, list (of somebody else: argusd keeps it), program (serve.run of a job: it outlives "
           "the job, and no list removes it)"),
-    A("replicas", FIELD_INT, replicas, .doc = "that run"),
+    A("replicas", FIELD_INT, replicas, .doc = "replicas that run"),
 };
 static const struct field_table application_table =
     FIELD_TABLE("ServeApplication", application_rows, application_page);

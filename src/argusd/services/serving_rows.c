@@ -15,12 +15,12 @@
 enum { BOTH = FIELD_STORED | FIELD_SHOWN | FIELD_LISTED, WHOLE = FIELD_STORED | FIELD_SHOWN };
 static const struct field service_rows[] = {
     ROW(served, name, FIELD_STR, .flags = BOTH | FIELD_ALWAYS),
-    ROW(served, owner, FIELD_STR, .flags = BOTH | FIELD_ALWAYS, .doc = "who made it"),
+    ROW(served, owner, FIELD_STR, .flags = BOTH | FIELD_ALWAYS, .doc = "user who made it"),
     ROW(served,
         project,
         FIELD_STR,
         .flags = BOTH | FIELD_ALWAYS,
-        .doc = "whose members may call and change it"),
+        .doc = "project whose members may call and change it"),
     ROW(served,
         keep,
         FIELD_ENUM,
@@ -39,7 +39,7 @@ static const struct field service_rows[] = {
         .doc = "the one that gets it once it is ready; 0: none"),
     ROW(served, previous, FIELD_INT, .flags = WHOLE, .doc = "the one that had it before; 0: none"),
     ROW(served, last, FIELD_INT, .flags = FIELD_STORED),
-    ROW(served, replicas, FIELD_INT, .flags = BOTH, .doc = "as many are wanted"),
+    ROW(served, replicas, FIELD_INT, .flags = BOTH, .doc = "replicas that are wanted"),
     ROW(served, stopped, FIELD_BOOL, .flags = BOTH),
     ROW(served, removed, FIELD_BOOL, .flags = FIELD_STORED),
     ROW(served, created_at, FIELD_TIME, .flags = BOTH),
@@ -74,10 +74,10 @@ struct version_row {
     }
 static const struct field version_rows[] = {
     VROW(n, FIELD_INT, .flags = WHOLE, .doc = "1, 2, …"),
-    VROW(user, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "who deployed it"),
+    VROW(user, FIELD_STR, .flags = WHOLE | FIELD_ALWAYS, .doc = "user who deployed it"),
     VROW(spec, FIELD_OBJECT, .of = &serve_spec_table, .flags = WHOLE),
     VROW(created_at, FIELD_TIME, .flags = WHOLE),
-    VROW(ready_at, FIELD_TIME, .flags = WHOLE, .doc = "when it was ready for the first time"),
+    VROW(ready_at, FIELD_TIME, .flags = WHOLE, .doc = "time at which it was ready first"),
     VROW(failed, FIELD_BOOL, .flags = FIELD_STORED),
     VROW(code, FIELD_STR, .flags = FIELD_STORED),
     VROW(text, FIELD_STR, .flags = FIELD_STORED),

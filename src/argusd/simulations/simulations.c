@@ -59,7 +59,7 @@ struct simulations {
 enum { ITEM = FIELD_STORED | FIELD_SHOWN | FIELD_LISTED };
 static const struct field simulated_rows[] = {
     ROW(id, FIELD_STR, .flags = ITEM | FIELD_ALWAYS),
-    ROW(user, FIELD_STR, .flags = ITEM | FIELD_ALWAYS, .doc = "who asked for it"),
+    ROW(user, FIELD_STR, .flags = ITEM | FIELD_ALWAYS, .doc = "user who asked for it"),
     ROW(name, FIELD_STR, .flags = ITEM | FIELD_ALWAYS, .doc = "name of the trace, as it was sent"),
     ROW(source, FIELD_ENUM, .names = simulated_sources, .flags = ITEM),
     ROW(state, FIELD_ENUM, .names = simulated_states, .flags = ITEM),
@@ -76,7 +76,7 @@ static const struct field simulated_rows[] = {
         .doc = "a history begins with the jobs queued from then on"),
     ROW(created_at, FIELD_TIME, .flags = ITEM | FIELD_ALWAYS),
     ROW(ended_at, FIELD_TIME, .flags = ITEM),
-    ROW(jobs, FIELD_INT, .flags = ITEM, .doc = "that are played; 0: not known yet"),
+    ROW(jobs, FIELD_INT, .flags = ITEM, .doc = "jobs that are played; 0: not known yet"),
     ROW(is_cut, FIELD_BOOL, .flags = ITEM, .doc = "there were older jobs that did not fit"),
     ROW(progress, FIELD_REAL, .flags = FIELD_SHOWN | FIELD_LISTED, .doc = "0 to 1"),
     ROW(reason, FIELD_STR, .flags = FIELD_STORED),

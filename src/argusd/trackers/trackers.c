@@ -44,7 +44,7 @@ static const struct field run_rows[] = {
                "of the job have it"),
     RUN("project", FIELD_STR, project, .flags = RUN_WHOLE),
     RUN("name", FIELD_STR, name, .flags = RUN_WHOLE),
-    RUN("run", FIELD_STR, run, .flags = RUN_WHOLE, .doc = "its id in the tracker"),
+    RUN("run", FIELD_STR, run, .flags = RUN_WHOLE, .doc = "id of the run in the tracker"),
     RUN("link", FIELD_STR, link, .flags = RUN_WHOLE, .doc = "a page, or a directory of the job"),
     RUN("problem", FIELD_STR, why, .flags = RUN_WHOLE, .doc = "why it is not online or complete"),
     RUN("sync_job", FIELD_STR, sync_job, .flags = RUN_WHOLE, .doc = "the job that sends it"),

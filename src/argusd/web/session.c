@@ -30,7 +30,7 @@ static const struct field own_rows[] = {
          FIELD_STR,
          csrf,
          .flags = FIELD_SHOWN | FIELD_ALWAYS,
-         .doc = "for the header Argus-CSRF of every change"),
+         .doc = "word for the header Argus-CSRF of every change"),
 };
 static const struct field_table own_table = {.name = "OwnSession",
                                              .rows = own_rows,

@@ -67,7 +67,7 @@ struct node_reason {
 /* What the last probe and start saw of the machine: one list for the struct, the store, the API and
  * its description. X(name, bytes, words): texts, "" when not seen. */
 #define NODE_FACT_TEXTS(X)                                                                         \
-    X(hostname, 128, "as the machine calls itself")                                                \
+    X(hostname, 128, "name by which the machine calls itself")                                     \
     X(python, 32, "version of Ray's Python")                                                       \
     X(ray, 32, "version")                                                                          \
     X(ray_bin, 256, "path of the program that was found")                                          \
@@ -80,7 +80,7 @@ struct node_reason {
     X(numpy, 32, "version")                                                                        \
     X(verl, 32, "version")                                                                         \
     X(transformers, 32, "version")                                                                 \
-    X(gpu_type, 64, "as nvidia-smi calls it")                                                      \
+    X(gpu_type, 64, "name by which nvidia-smi calls it")                                           \
     X(interface, 24, "network interface that holds the address Ray uses")                          \
     X(bond_of, 64, "interfaces beneath it, where it is a bond")                                    \
     X(link_layer, 16, "kind of its fastest links that jobs may use: infiniband, roce or ethernet") \
@@ -89,11 +89,11 @@ struct node_reason {
     X(gid_index, 8, "GID index of RoCE, where it is the same on all these ports")
 /* X(name, type, field type, words). */
 #define NODE_FACT_NUMBERS(X)                                                                       \
-    X(gpus, int64_t, FIELD_INT, "by nvidia-smi")                                                   \
-    X(cpus, double, FIELD_REAL, "that processes may use")                                          \
-    X(memory_bytes, uint64_t, FIELD_COUNT, "that processes may use")                               \
-    X(disk_free_bytes, uint64_t, FIELD_COUNT, "where Ray works")                                   \
-    X(shm_free_bytes, uint64_t, FIELD_COUNT, "in /dev/shm")                                        \
+    X(gpus, int64_t, FIELD_INT, "GPUs that nvidia-smi lists")                                      \
+    X(cpus, double, FIELD_REAL, "CPUs that processes may use")                                     \
+    X(memory_bytes, uint64_t, FIELD_COUNT, "memory that processes may use")                        \
+    X(disk_free_bytes, uint64_t, FIELD_COUNT, "free bytes on the disk where Ray works")            \
+    X(shm_free_bytes, uint64_t, FIELD_COUNT, "free bytes in /dev/shm")                             \
     X(mtu, int64_t, FIELD_INT, "MTU of that interface")                                            \
     X(interface_mbps, int64_t, FIELD_INT, "speed of that interface in Mbit/s; 0: it does not say") \
     X(rdma_gbps, int64_t, FIELD_INT, "rate of each RDMA port in Gbit/s")

@@ -20,7 +20,7 @@ struct waits_page {
 };
 #define WAITS(member, ftype, ...) FIELD_AT(waits_page, #member, ftype, member, __VA_ARGS__)
 static const struct field waits_rows[] = {
-    WAITS(jobs, FIELD_INT, .doc = "that started"),
+    WAITS(jobs, FIELD_INT, .doc = "jobs that started"),
     WAITS(mean, FIELD_REAL, .doc = "seconds, as all others here"),
     WAITS(p50, FIELD_REAL),
     WAITS(p95, FIELD_REAL),
@@ -84,7 +84,10 @@ static const struct field part_rows[] = {
     PART("promises_broken", FIELD_INT, broken),
     PART("preemptions", FIELD_INT, preempted),
     PART("set_backs.most", FIELD_INT, set_backs, .doc = "times that one job gave way under flow"),
-    PART("set_backs.longest", FIELD_REAL, away, .doc = "that one job then waited to go on"),
+    PART("set_backs.longest",
+         FIELD_REAL,
+         away,
+         .doc = "longest time that one job then waited to go on"),
     PART("set_backs.cost",
          FIELD_REAL,
          wasted,

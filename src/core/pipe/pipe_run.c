@@ -44,7 +44,7 @@ static const struct field pipe_item_rows[] = {
     ITEM(matrix, FIELD_JSON, .schema = PIPE_ANY_OBJECT, .doc = "the combination"),
     ITEM(state, FIELD_ENUM, .names = pipe_state_names),
     ITEM(tries, FIELD_INT),
-    ITEM(again_at, FIELD_TIME, .doc = "when it is tried again"),
+    ITEM(again_at, FIELD_TIME, .doc = "time at which the step is tried again"),
     ITEM(started_at, FIELD_TIME),
     ITEM(ended_at, FIELD_TIME),
     ITEM(job, FIELD_STR, .doc = "job of its newest try"),

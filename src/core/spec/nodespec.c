@@ -38,7 +38,7 @@ static const struct field keys[] = {
     {"cluster", FIELD_STR, AT(s.cluster), .doc = "the cluster that it joins; there is one"},
     {"host", FIELD_STR, AT(s.host), .flags = FIELD_REQUIRED,
      .doc = "address or name for ssh, as argusd's machine knows it"},
-    {"user", FIELD_STR, AT(s.user), .doc = "for ssh; ssh.user of argus.yaml if absent"},
+    {"user", FIELD_STR, AT(s.user), .doc = "user that ssh logs in as; ssh.user of argus.yaml if absent"},
     {"port", FIELD_INT, AT(s.port), NULL, 1, 65535, .doc = "port of sshd; 22, or what ~/.ssh/config says"},
     {"labels", FIELD_NODE, AT(labels), .schema = "{\"type\":[\"string\",\"array\",\"object\"],"
      "\"items\":{\"type\":\"string\"},\"additionalProperties\":{\"type\":[\"string\",\"null\"]}}",

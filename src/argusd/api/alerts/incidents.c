@@ -43,7 +43,7 @@ static const struct field incident_page_rows[] = {
                   .doc = "severity and text of its worst alert, in the reader's language"),
     INCIDENT_PAGE("opened_at", FIELD_TIME, opened_at, FIELD_LISTED),
     INCIDENT_PAGE("closed_at", FIELD_TIME, closed_at, FIELD_LISTED),
-    INCIDENT_PAGE("jobs", FIELD_INT, jobs, FIELD_LISTED, .doc = "that it hit"),
+    INCIDENT_PAGE("jobs", FIELD_INT, jobs, FIELD_LISTED, .doc = "jobs that the incident hit"),
     INCIDENT_PAGE("gpu_hours", FIELD_REAL, gpu_hours, FIELD_LISTED, .doc = "what it cost"),
     INCIDENT_PAGE("merged_into",
                   FIELD_STR,

@@ -38,13 +38,13 @@ struct entry_page {
      .flags = FIELD_BORROWED},                                                                     \
         PAGE(ref, FIELD_TEXT, .flags = EVERYWHERE, .size = REGISTRY_REF_MAX, .doc = "gsm8k@2"),    \
         PAGE(project, FIELD_STR, .flags = EVERYWHERE | FIELD_BORROWED,                             \
-             .doc = "whose members see it too"),                                                   \
+             .doc = "project whose members see it too"),                                           \
         PAGE(shared, FIELD_STRV, .flags = EVERYWHERE,                                              \
              .doc = "user/bob, project/rl: who sees it beside these; shown to the owner and to "   \
                     "who sees everything"),                                                        \
         PAGE(progress, FIELD_JSON, .flags = EVERYWHERE | FIELD_BORROWED, .schema = ANY_OBJECT,     \
              .doc = "progress of an import that has begun"),                                       \
-        FOUND(note, TEXT, "of the importer"), FOUND(format, TEXT, "of the files"),                 \
+        FOUND(note, TEXT, "note of the importer"), FOUND(format, TEXT, "format of the files"),     \
         FOUND(lineage, ANY_OBJECT, "what it was made of, as much as you may see"),                 \
         PAGE(lineage_by, FIELD_STR, .flags = EVERYWHERE | FIELD_BORROWED,                          \
              .doc = "argusd, or the importer"),                                                    \
@@ -52,7 +52,8 @@ struct entry_page {
              .doc = "all that was found in it")
 static const struct field dataset_rows[] = {ENTRY_PAGE, FOUND(rows, INTEGER, "how many"),
                                             FOUND(fit, ANY_OBJECT, "what its rows are good for")};
-static const struct field model_rows[] = {ENTRY_PAGE, FOUND(architecture, TEXT, "of the model"),
+static const struct field model_rows[] = {ENTRY_PAGE,
+                                          FOUND(architecture, TEXT, "architecture of the model"),
                                           FOUND(parameters, INTEGER, "how many")};
 static const struct field_table dataset_table = {.name = "Dataset",
                                                  .rows = dataset_rows,

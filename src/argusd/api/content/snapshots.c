@@ -285,7 +285,7 @@ static const struct field snapshot_needs_rows[] = {
      .type = FIELD_STRV,
      .offset = offsetof(struct snapshot, needs),
      .flags = FIELD_STORED | FIELD_ASKED,
-     .doc = "in place of those that there are: torch>=2.4"},
+     .doc = "needs that replace those that there are: torch>=2.4"},
 };
 static const struct field_table snapshot_needs_form = {.name = "SnapshotNeeds",
                                                        .rows = snapshot_needs_rows,

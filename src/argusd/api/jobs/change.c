@@ -240,9 +240,9 @@ struct filter {
 static const struct field filter_rows[] = {
     FILTER(user, FIELD_STR, "jobs of this user"),
     FILTER(project, FIELD_STR, "jobs of this project"),
-    FILTER(pool, FIELD_STR, "for this pool"),
+    FILTER(pool, FIELD_STR, "jobs for this pool"),
     FILTER(workload, FIELD_STR, "jobs of this workload"),
-    FILTER(state, FIELD_STRV, "in one of these states"),
+    FILTER(state, FIELD_STRV, "jobs in one of these states"),
     FILTER(ids, FIELD_STRV, "one of these"),
 };
 static const struct field_table job_filter_form = FIELD_TABLE(NULL, filter_rows, filter);

@@ -27,15 +27,19 @@ static const struct field plan_rows[] = {
     PLAN("node", FIELD_STR, node, .flags = FIELD_ALWAYS),
     PLAN("then", FIELD_STR, then, .flags = FIELD_ALWAYS),
     PLAN("deadline", FIELD_TIME, deadline, .doc = "if it began now; null: none"),
-    PLAN("jobs", FIELD_LIST, jobs, .of = &jobrisk_table, .doc = "that hold something there"),
-    PLAN("users", FIELD_STRV, users, .doc = "whose they are"),
+    PLAN("jobs",
+         FIELD_LIST,
+         jobs,
+         .of = &jobrisk_table,
+         .doc = "jobs that hold something on the machine"),
+    PLAN("users", FIELD_STRV, users, .doc = "users whose jobs these are"),
     PLAN("gpus", FIELD_REAL, gpus, .doc = "GPUs of the machine that take no new job"),
     PLAN("at_risk_gpu_hours",
          FIELD_REAL,
          at_risk_gpu_hours,
          .doc = "work that is lost of the jobs that would be stopped or started again"),
     PLAN("empty_at", FIELD_TIME, empty_at, .doc = "expected, at 50 %; null: nobody can tell"),
-    PLAN("empty_late_at", FIELD_TIME, empty_late_at, .doc = "at 90 %"),
+    PLAN("empty_late_at", FIELD_TIME, empty_late_at, .doc = "expected with 90 % confidence"),
 };
 static const struct field_table drainplan_table = FIELD_TABLE("DrainPlan", plan_rows, drainplan);
 

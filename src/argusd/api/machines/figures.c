@@ -98,7 +98,7 @@ static const struct field gpu_rows[] = {
              "by_processes",
              FIELD_BOOL,
              use.by_processes,
-             .doc = "its processes were seen on it; else it is the lease's"),
+             .doc = "the job's processes were seen on this GPU; else the lease says so"),
     OF_USE(watched_s),
     OF_USE(busy_s),
     OF_USE(used_joules),

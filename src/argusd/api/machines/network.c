@@ -33,7 +33,11 @@ struct netcheck_page {
 };
 #define CHECK(key, ftype, member, ...) FIELD_AT(netcheck_page, key, ftype, member, __VA_ARGS__)
 static const struct field check_page_rows[] = {
-    CHECK("job", FIELD_STR, job, .flags = FIELD_ALWAYS, .doc = "that measures; the check's id too"),
+    CHECK("job",
+          FIELD_STR,
+          job,
+          .flags = FIELD_ALWAYS,
+          .doc = "job that measures; its id is that of the check, too"),
     CHECK("user", FIELD_STR, user, .flags = FIELD_ALWAYS),
     CHECK("nodes", FIELD_STRV, nodes, .flags = 0),
     CHECK("state",
@@ -41,7 +45,7 @@ static const struct field check_page_rows[] = {
           state,
           .flags = FIELD_ALWAYS,
           .schema = "{\"enum\":[\"running\",\"passed\",\"failed\"]}"),
-    CHECK("baseline", FIELD_BOOL, anew, .doc = "it sets the baseline anew"),
+    CHECK("baseline", FIELD_BOOL, anew, .doc = "the check sets the baseline anew"),
     CHECK("join",
           FIELD_BOOL,
           join,

@@ -35,7 +35,10 @@ static const struct field page_rows[] = {
          FIELD_STR,
          .flags = FIELD_SHOWN | FIELD_BORROWED,
          .doc = "project that owns the secret, if no user does"),
-    PAGE(masked, FIELD_BOOL, .flags = FIELD_SHOWN, .doc = "in logs; short values are not"),
+    PAGE(masked,
+         FIELD_BOOL,
+         .flags = FIELD_SHOWN,
+         .doc = "stars stand in its place in logs; a short value is not masked"),
 };
 static const struct field_table page_table = {.name = "Secret",
                                               .rows = page_rows,

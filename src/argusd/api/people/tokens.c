@@ -35,7 +35,7 @@ static const struct field page_rows[] = {
      .type = FIELD_STR,
      .offset = PAGE(text),
      .flags = FIELD_SHOWN | FIELD_OMIT | FIELD_BORROWED,
-     .doc = "its text, in the reply that made it and never again"},
+     .doc = "text of the token, in the reply that made it and never again"},
 };
 static const struct field_table page_table = {.name = "Token",
                                               .rows = page_rows,

@@ -180,7 +180,10 @@ static const struct field side_rows[] = {
     SIDE("wait_p95_s", FIELD_REAL, p95_s, .flags = FIELD_MAYBE),
     SIDE("never", FIELD_INT, never, .doc = "jobs that are larger than the pool"),
     SIDE("full_at", FIELD_TIME, full_at, .doc = "null: not within the weeks told"),
-    SIDE("full_early_at", FIELD_TIME, full_early_at, .doc = "by the upper end of the interval"),
+    SIDE("full_early_at",
+         FIELD_TIME,
+         full_early_at,
+         .doc = "the day by the upper end of the interval"),
 };
 static const struct field_table side_table = FIELD_TABLE("ForecastNodes", side_rows, outlook_side);
 
@@ -223,8 +226,11 @@ static const struct field outlook_rows[] = {
     OUTLOOK("pool", FIELD_STR, pool, .doc = "a label; null: all nodes"),
     OUTLOOK("enough", FIELD_BOOL, enough, .doc = "false: too short a history, nothing is foretold"),
     OUTLOOK("days", FIELD_INT, days, .doc = "days of history"),
-    OUTLOOK("days_needed", FIELD_INT, days_needed, .doc = "for one week; 7 for each further one"),
-    OUTLOOK("weeks", FIELD_INT, weeks, .doc = "that are foretold"),
+    OUTLOOK("days_needed",
+            FIELD_INT,
+            days_needed,
+            .doc = "days of history that one week needs; each further week needs 7 more"),
+    OUTLOOK("weeks", FIELD_INT, weeks, .doc = "weeks that are foretold"),
     OUTLOOK("capacity_gpus", FIELD_REAL, capacity, .doc = "now"),
     OUTLOOK("last_week_gpus", FIELD_REAL, last_week, .doc = "mean demand of the last seven days"),
     OUTLOOK(
@@ -245,7 +251,10 @@ static const struct field outlook_rows[] = {
             FIELD_TIME,
             full_at,
             .doc = "the first day with 95 % of the capacity; null: not within the weeks told"),
-    OUTLOOK("full_early_at", FIELD_TIME, full_early_at, .doc = "by the upper end of the interval"),
+    OUTLOOK("full_early_at",
+            FIELD_TIME,
+            full_early_at,
+            .doc = "the day by the upper end of the interval"),
     OUTLOOK("points", FIELD_LIST, points, .of = &outlook_point_table),
     OUTLOOK("what_if",
             FIELD_PART,

@@ -128,7 +128,11 @@ static const struct field waste_page_rows[] = {
     WASTE("advice", FIELD_ENUM, advice, .names = waste_words),
     WASTE("gain_hours", FIELD_REAL, gain_hours, .doc = "what the advice would have spared it"),
     WASTE("advised_gpus", FIELD_INT, advised_gpus, .flags = FIELD_NO_LIMIT),
-    WASTE("save_freq", FIELD_INT, save_freq, .flags = FIELD_NO_LIMIT, .doc = "in steps"),
+    WASTE("save_freq",
+          FIELD_INT,
+          save_freq,
+          .flags = FIELD_NO_LIMIT,
+          .doc = "steps between two checkpoints"),
 };
 static const struct field_table waste_page_table =
     FIELD_TABLE("JobWaste", waste_page_rows, waste_page);
@@ -155,13 +159,18 @@ static const struct field tried_rows[] = {
              FIELD_REAL,
              promised,
              .doc = "hours that the advice promised"),
+    FIELD_AT(
+        waste_tried,
+        "saved_hours",
+        FIELD_REAL,
+        saved,
+        .flags = FIELD_MAYBE,
+        .doc = "GPU-hours that it would have saved in the jobs tried; below 0: it would have cost"),
     FIELD_AT(waste_tried,
-             "saved_hours",
+             "held_hours",
              FIELD_REAL,
-             saved,
-             .flags = FIELD_MAYBE,
-             .doc = "that it would have saved in those tried; below 0: it would have cost"),
-    FIELD_AT(waste_tried, "held_hours", FIELD_REAL, held, .doc = "that those tried held"),
+             held,
+             .doc = "GPU-hours that the jobs tried held"),
 };
 static const struct field_table tried_table = FIELD_TABLE("AdviceTried", tried_rows, waste_tried);
 
