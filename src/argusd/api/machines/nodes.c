@@ -319,53 +319,70 @@ static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
     return 0;
 }
 
+/* The machine that an action is about, and the body of the action; NULL: it was refused. */
+static json_t *node_action_begin(struct http_req *req,
+                                 struct api *a,
+                                 const struct field_table *form,
+                                 struct noderun **ret)
+{
+    *ret = can_change(req, a) ? find_registered(req, a) : NULL;
+    return *ret ? api_read_action(req, form) : NULL;
+}
+
+static void node_action_end(struct http_req *req,
+                            struct api *a,
+                            const struct noderun *nr,
+                            int result,
+                            const struct err *err)
+{
+    if (result < 0)
+        api_fail(req, err, 0);
+    else
+        answer_node(req, a, nodes_row(nr)->spec.name, 202);
+}
+
 static void api_nodes_drain(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
     struct nodes_drain how = {0};
-    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &node_drain_form) : NULL;
+    struct noderun *nr = NULL;
+    _cleanup_(json_unrefp) json_t *o = node_action_begin(req, a, &node_drain_form, &nr);
     if (!o)
         return;
     bool is_dry = http_req_query_bool(req, "dry_run", false);
-    if (read_drain(o, &how, &err) < 0 ||
-        (is_dry ? nodes_check_drain(nr, &err)
-                : nodes_drain(nr, &how, http_req_principal(req)->user, &err)) < 0)
-        api_fail(req, &err, 0);
-    else if (is_dry)
+    int r = read_drain(o, &how, &err);
+    if (r == 0)
+        r = is_dry ? nodes_check_drain(nr, &err)
+                   : nodes_drain(nr, &how, http_req_principal(req)->user, &err);
+    if (r >= 0 && is_dry)
         api_nodes_plan_drain(req, a, nr, &how);
     else
-        answer_node(req, a, nodes_row(nr)->spec.name, 202);
+        node_action_end(req, a, nr, r, &err);
 }
 
 static void api_nodes_undrain(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
-    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &undrain_form) : NULL;
+    struct noderun *nr = NULL;
+    _cleanup_(json_unrefp) json_t *o = node_action_begin(req, a, &undrain_form, &nr);
     if (!o)
         return;
-    if (nodes_undrain(nr, http_req_principal(req)->user, &err) < 0)
-        api_fail(req, &err, 0);
-    else
-        answer_node(req, a, nodes_row(nr)->spec.name, 202);
+    node_action_end(req, a, nr, nodes_undrain(nr, http_req_principal(req)->user, &err), &err);
 }
 
 static void api_nodes_remove(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
-    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &node_remove_form) : NULL;
+    struct noderun *nr = NULL;
+    _cleanup_(json_unrefp) json_t *o = node_action_begin(req, a, &node_remove_form, &nr);
     if (!o)
         return;
     bool force = json_get_bool(o, "force", false);
-    if (nodes_remove(nr, force, http_req_principal(req)->user, &err) < 0)
-        api_fail(req, &err, 0);
-    else
-        answer_node(req, a, nodes_row(nr)->spec.name, 202);
+    int r = nodes_remove(nr, force, http_req_principal(req)->user, &err);
+    node_action_end(req, a, nr, r, &err);
 }
 
 /* ---- check: the answer comes with what was found ---- */
@@ -411,8 +428,8 @@ static void on_checker_gone(struct http_req *req, void *arg)
 static void api_nodes_check(struct http_req *req, void *app)
 {
     struct api *a = app;
-    struct noderun *nr = can_change(req, a) ? find_registered(req, a) : NULL;
-    _cleanup_(json_unrefp) json_t *o = nr ? api_read_action(req, &node_check_form) : NULL;
+    struct noderun *nr = NULL;
+    _cleanup_(json_unrefp) json_t *o = node_action_begin(req, a, &node_check_form, &nr);
     if (!o)
         return;
     struct checking *k = xcalloc(1, sizeof(*k));
