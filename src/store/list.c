@@ -13,7 +13,10 @@
  *
  * since and until become bounds of seq by bisection, for jobs are numbered as they
  * are queued. A clock that was set back makes that order untrue by as much, so the
- * bounds are SLACK wide of the times, and the exact test stays in the query. */
+ * bounds are SLACK wide of the times, and the exact test stays in the query.
+ *
+ * Another order than newest first is one SELECT that looks at every job that fits (listsort.c), and
+ * so does a count. */
 #include <inttypes.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -22,6 +25,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "store/listsort.h"
 #include "store/query.h"
 #include "store/rows.h"
 
@@ -40,6 +44,8 @@
 #define SQL_NOT_OF_USER " AND j.user IS NOT ?13"
 #define SQL_NEXT_TIME "SELECT seq, queued_at FROM job WHERE seq>=?1 ORDER BY seq LIMIT 1"
 #define SQL_LAST_SEQ "SELECT coalesce(max(seq), 0) FROM job"
+#define SQL_COUNT "SELECT j.state, j.live, count(*) FROM job j %s WHERE j.seq<?1 AND j.seq>?2"
+#define SQL_COUNT_GROUP " GROUP BY 1, 2 ORDER BY 1, 2"
 
 /* The filters. Those with an index can drive a read. */
 enum filter {
@@ -54,25 +60,36 @@ enum filter {
     BY_LIVE,
     BY_SCOPE,
     BY_STATE,
+    BY_FLAG,
     FILTERS
 };
+
+#define ANY_OF(column, param) " AND instr(','||" param "||',', ','||j." column "||',')>0"
 
 static const struct {
     const char *index; /* NULL: cannot drive */
     const char *test;  /* its parameter is 4 + the filter's number */
     bool is_of_ended;  /* its index holds the jobs that ended alone */
+    const char *any;   /* the test of several names, with commas; they do not drive */
 } filters[FILTERS] = {
-    [BY_USER] = {.index = "INDEXED BY job_user", .test = " AND j.user=?4"},
-    [BY_PROJECT] = {.index = "INDEXED BY job_project", .test = " AND j.project=?5"},
+    [BY_USER] = {.index = "INDEXED BY job_user",
+                 .test = " AND j.user=?4",
+                 .any = ANY_OF("user", "?4")},
+    [BY_PROJECT] = {.index = "INDEXED BY job_project",
+                    .test = " AND j.project=?5",
+                    .any = ANY_OF("project", "?5")},
     [BY_CLUSTER] = {.index = "INDEXED BY job_ended_cluster",
                     .test = " AND j.cluster=?6",
-                    .is_of_ended = true},
+                    .is_of_ended = true,
+                    .any = ANY_OF("cluster", "?6")},
     [BY_POOL] = {.index = "INDEXED BY job_ended_pool",
                  .test = " AND j.pool=?7",
-                 .is_of_ended = true},
+                 .is_of_ended = true,
+                 .any = ANY_OF("pool", "?7")},
     [BY_WORKLOAD] = {.index = "INDEXED BY job_ended_workload",
                      .test = " AND j.workload=?8",
-                     .is_of_ended = true},
+                     .is_of_ended = true,
+                     .any = ANY_OF("workload", "?8")},
     [BY_SINCE] = {.index = NULL, .test = " AND j.queued_at>=?9"},
     [BY_UNTIL] = {.index = NULL, .test = " AND j.queued_at<?10"},
     [BY_PART] = {.index = NULL,
@@ -80,12 +97,17 @@ static const struct {
     [BY_LIVE] = {.index = "INDEXED BY job_live", .test = SQL_LIVE},
     [BY_SCOPE] = {.index = "INDEXED BY job_user", .test = NULL},  /* of user ?13, or of a project */
     [BY_STATE] = {.index = "INDEXED BY job_state", .test = NULL}, /* one of ?14, ?15, … */
+    [BY_FLAG] = {.index = NULL, .test = NULL},
 };
 
 enum {
     PARAM_FIRST = 4,
     PARAM_STATE = PARAM_FIRST + BY_STATE,
     PARAM_PROJECT = PARAM_STATE + STORE_STATES_MAX,
+    PARAM_FLAG = PARAM_PROJECT + STORE_SCOPE_MAX,
+    PARAM_NOW = PARAM_FLAG + STORE_FLAGS_MAX,
+    PARAM_CURSOR,
+    CURSOR_MARK_MAX = 8,
     PROBE_ROWS = 500,
     SQL_MAX_BYTES = 32768,
     /* A scope of more projects would be a text of as many SELECTs. */
@@ -93,7 +115,8 @@ enum {
 };
 #define SLACK USEC_HOUR
 #define NO_INDEX "NOT INDEXED"
-#define CURSOR_FORM "j%" PRId64
+#define CURSOR_FORM "%s%" PRId64
+#define ORDER_PARAMS ((struct listsort_params){PARAM_NOW, PARAM_CURSOR})
 
 /* A query on its way: which filters there are, as bits, and the bounds of seq. */
 struct list {
@@ -101,7 +124,8 @@ struct list {
     const struct store_job_query *q;
     unsigned mask;
     int64_t above, below;
-    char *part; /* pattern of BY_PART */
+    int64_t cursor; /* seq of the last job of the page before; 0: none */
+    char *part;     /* pattern of BY_PART */
 };
 
 static bool store_list_has(const struct list *l, enum filter f)
@@ -131,6 +155,12 @@ static const char *store_list_text_of(const struct list *l, enum filter f)
     }
 }
 
+/* Several names, with commas. */
+static bool store_list_is_many(const struct list *l, enum filter f)
+{
+    return filters[f].any && strchr(str_or(store_list_text_of(l, f), ""), ',');
+}
+
 /* %q% with LIKE's own characters made plain. */
 static char *make_part(const char *q)
 {
@@ -146,9 +176,31 @@ static char *make_part(const char *q)
     return s;
 }
 
-static int store_list_read_cursor(const char *cursor, int64_t *ret, struct err *err)
+/* Newest first is an order by seq alone, whose pages go on at a seq and not behind a job. */
+static bool store_list_is_newest(const struct list *l)
 {
-    if (cursor[0] != 'j' || str_to_int(cursor + 1, 1, INT64_MAX, ret, NULL) < 0)
+    return l->q->sort == STORE_SORT_NEWEST && !l->q->ascending;
+}
+
+/* What a cursor of this order begins with, before the seq. */
+static void store_list_mark(const struct list *l, char ret[static CURSOR_MARK_MAX])
+{
+    if (store_list_is_newest(l))
+        text_copy_to(ret, CURSOR_MARK_MAX, "j");
+    else
+        text_printf_to(ret, CURSOR_MARK_MAX, "%c%02u-", l->q->ascending ? 'u' : 'd',
+                       (unsigned)l->q->sort);
+}
+
+static int store_list_read_cursor(const struct list *l,
+                                  const char *cursor,
+                                  int64_t *ret,
+                                  struct err *err)
+{
+    char mark[CURSOR_MARK_MAX];
+    store_list_mark(l, mark);
+    size_t n = strlen(mark);
+    if (strncmp(cursor, mark, n) != 0 || str_to_int(cursor + n, 1, INT64_MAX, ret, NULL) < 0)
         return message_refuse(err, ERR_BAD_REQUEST, "not_a_cursor",
                               MESSAGE_ARGS(MESSAGE_STR("cursor", cursor)));
     return 0;
@@ -168,6 +220,9 @@ static int init(struct list *l, struct err *err)
     if (q->scope && q->scope->nprojects > STORE_SCOPE_MAX)
         return message_refuse(err, ERR_REFUSED, "many_projects",
                               MESSAGE_ARGS(MESSAGE_NUM("most", STORE_SCOPE_MAX)));
+    if (q->nflags > STORE_FLAGS_MAX)
+        return message_refuse(err, ERR_BAD_REQUEST, "many_flags",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", STORE_FLAGS_MAX)));
     if (q->q && *q->q)
         l->part = make_part(q->q);
     for (enum filter f = 0; f < FILTERS; f++)
@@ -175,7 +230,8 @@ static int init(struct list *l, struct err *err)
             l->mask |= 1u << f;
     l->mask |= (unsigned)(q->since != 0) << BY_SINCE | (unsigned)(q->until != 0) << BY_UNTIL |
                (unsigned)q->live << BY_LIVE | (unsigned)(q->nstates != 0) << BY_STATE;
-    return q->cursor ? store_list_read_cursor(q->cursor, &l->below, err) : 0;
+    l->mask |= (unsigned)(q->nflags != 0) << BY_FLAG;
+    return q->cursor ? store_list_read_cursor(l, q->cursor, &l->cursor, err) : 0;
 }
 
 static void store_list_bind_int(sqlite3_stmt *st, int k, int64_t v)
@@ -197,6 +253,10 @@ static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
     store_list_bind_int(st, PARAM_FIRST + BY_UNTIL, (int64_t)l->q->until);
     for (size_t i = 0; i < l->q->nstates; i++)
         (void)sqlite3_bind_text(st, PARAM_STATE + (int)i, l->q->states[i], -1, SQLITE_STATIC);
+    for (size_t i = 0; i < l->q->nflags; i++)
+        (void)sqlite3_bind_text(st, PARAM_FLAG + (int)i, l->q->flags[i], -1, SQLITE_STATIC);
+    store_list_bind_int(st, PARAM_NOW, (int64_t)l->q->now);
+    store_list_bind_int(st, PARAM_CURSOR, l->cursor);
     for (size_t i = 0; l->q->scope && i < l->q->scope->nprojects; i++)
         (void)sqlite3_bind_text(st, PARAM_PROJECT + (int)i, l->q->scope->projects[i], -1,
                                 SQLITE_STATIC);
@@ -285,6 +345,14 @@ static void add_states(const struct list *l, struct buf *sql)
     (void)buf_adds(sql, ")");
 }
 
+static void add_flags(const struct list *l, struct buf *sql)
+{
+    for (size_t i = 0; i < l->q->nflags; i++)
+        (void)buf_addf(sql, "%sinstr(','||coalesce(j.flags, '')||',', ','||?%d||',')",
+                       i ? "+" : " AND (", PARAM_FLAG + (int)i);
+    (void)buf_adds(sql, ")>0");
+}
+
 /* " AND <before> j.project IN (…)<after>" */
 static void store_list_add_projects(const struct list *l,
                                     const char *before,
@@ -339,7 +407,7 @@ static int probe(const struct list *l, enum filter f, int64_t *ret, struct err *
 
 static bool may_drive(const struct list *l, enum filter f)
 {
-    return store_list_has(l, f) && filters[f].index &&
+    return store_list_has(l, f) && filters[f].index && !store_list_is_many(l, f) &&
            (f != BY_SCOPE || l->q->scope->nprojects <= SCOPE_DRIVES_MAX) &&
            !(filters[f].is_of_ended && l->q->live);
 }
@@ -374,7 +442,16 @@ static void add_tests(const struct list *l, struct buf *sql)
 {
     for (enum filter f = 0; f < FILTERS; f++)
         if (store_list_has(l, f) && filters[f].test)
-            (void)buf_adds(sql, filters[f].test);
+            (void)buf_adds(sql, store_list_is_many(l, f) ? filters[f].any : filters[f].test);
+    if (store_list_has(l, BY_FLAG))
+        add_flags(l, sql);
+}
+
+/* Who may see it, where no index of theirs drives. */
+static void add_scope(const struct list *l, struct buf *sql)
+{
+    if (store_list_has(l, BY_SCOPE))
+        store_list_add_projects(l, "(j.user=?13 OR ", ")", sql);
 }
 
 static const char *more_columns(const struct list *l)
@@ -388,8 +465,8 @@ static void add_select(const struct list *l, enum filter driver, int state, stru
     (void)buf_addf(sql, SQL_SELECT, more_columns(l),
                    driver == FILTERS ? NO_INDEX : filters[driver].index);
     add_tests(l, sql);
-    if (store_list_has(l, BY_SCOPE) && driver != BY_SCOPE)
-        store_list_add_projects(l, "(j.user=?13 OR ", ")", sql);
+    if (driver != BY_SCOPE)
+        add_scope(l, sql);
     if (state >= 0)
         (void)buf_addf(sql, " AND j.state=?%d", PARAM_STATE + state);
     else if (store_list_has(l, BY_STATE))
@@ -443,6 +520,24 @@ static void add_ended_and_live(const struct list *l, enum filter driver, struct 
     (void)buf_adds(sql, SQL_LIVE);
 }
 
+/* Every job that fits is looked at: only an index that holds all of them is worth its use. */
+static enum filter store_list_walks_by(const struct list *l)
+{
+    for (enum filter f = BY_USER; f <= BY_PROJECT; f++)
+        if (may_drive(l, f))
+            return f;
+    return store_list_has(l, BY_LIVE) ? BY_LIVE : FILTERS;
+}
+
+static void store_list_make_sorted(const struct list *l, struct buf *sql)
+{
+    add_select(l, store_list_walks_by(l), -1, sql);
+    if (l->cursor)
+        listsort_add_after(l->q, ORDER_PARAMS, sql);
+    listsort_add_order(l->q, ORDER_PARAMS, sql);
+    (void)buf_adds(sql, " LIMIT ?3");
+}
+
 static void store_list_make_sql(const struct list *l, enum filter driver, struct buf *sql)
 {
     if (driver == BY_SCOPE)
@@ -470,7 +565,9 @@ static int store_list_fetch(const struct list *l,
     bind_all(l, st, (int64_t)l->q->limit + 1);
     while ((r = reader_step(l->reader, st, err)) == 1) {
         if (a->result.njobs == l->q->limit) {
-            text_printf(a->cursor, CURSOR_FORM, a->jobs[a->result.njobs - 1].seq);
+            char mark[CURSOR_MARK_MAX];
+            store_list_mark(l, mark);
+            text_printf(a->cursor, CURSOR_FORM, mark, a->jobs[a->result.njobs - 1].seq);
             a->result.next = a->cursor;
             r = 0;
             break;
@@ -485,23 +582,83 @@ static int store_list_fetch(const struct list *l,
     return r;
 }
 
-static int store_list_run(struct list *l, struct answer *a, struct err *err)
+static bool store_list_wants_state(const struct list *l, const char *state, bool live)
+{
+    bool named = !l->q->nstates;
+    for (size_t i = 0; i < l->q->nstates; i++)
+        named |= str_eq(l->q->states[i], state);
+    return named && (live || !l->q->live);
+}
+
+static void store_list_add_count(const struct list *l, sqlite3_stmt *st, struct store_result *ret)
+{
+    const char *state = (const char *)sqlite3_column_text(st, 0); /* not NULL in the table */
+    bool live = sqlite3_column_int(st, 1) != 0;
+    int64_t n = sqlite3_column_int64(st, 2);
+    if (store_list_wants_state(l, state, live))
+        ret->total += n;
+    struct store_count *c = ret->ncounts ? &ret->counts[ret->ncounts - 1] : NULL;
+    if (!c || strcmp(c->state, state) != 0) {
+        if (ret->ncounts == STORE_COUNTS_MAX)
+            return;
+        c = &ret->counts[ret->ncounts++];
+        text_copy(c->state, state);
+    }
+    c->n += n;
+}
+
+/* On all pages, in every state: the filters of state alone are left out. */
+static int store_list_count(const struct list *l, struct answer *a, struct err *err)
+{
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES);
+    struct list stateless = *l;
+    sqlite3_stmt *st = NULL;
+    stateless.mask &= ~(1u << BY_STATE | 1u << BY_LIVE);
+    enum filter driver = store_list_walks_by(&stateless);
+    (void)buf_addf(&sql, SQL_COUNT, driver == FILTERS ? NO_INDEX : filters[driver].index);
+    add_tests(&stateless, &sql);
+    add_scope(&stateless, &sql);
+    (void)buf_adds(&sql, SQL_COUNT_GROUP);
+    int r = reader_statement(l->reader, buf_str(&sql), &st, err);
+    buf_release(&sql);
+    if (r < 0)
+        return r;
+    bind_all(l, st, 0);
+    while ((r = reader_step(l->reader, st, err)) == 1)
+        store_list_add_count(l, st, &a->result);
+    reader_reset(st);
+    return r;
+}
+
+static int store_list_page(struct list *l, struct answer *a, struct err *err)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES);
     enum filter driver = FILTERS;
-    int r = init(l, err);
-    if (r < 0 || (l->q->live && l->q->no_live))
-        return r; /* 0: there is none */
-    if (l->q->since || l->q->until)
-        r = narrow(l, err);
-    if (r == 0)
+    int r = 0;
+    if (store_list_is_newest(l)) {
+        if (l->cursor && l->cursor < l->below)
+            l->below = l->cursor;
         r = store_list_choose(l, &driver, err);
-    if (r < 0)
-        return r;
-    store_list_make_sql(l, driver, &sql);
-    r = store_list_fetch(l, buf_str(&sql), a, err);
+        store_list_make_sql(l, driver, &sql);
+    } else {
+        store_list_make_sorted(l, &sql);
+    }
+    if (r == 0)
+        r = store_list_fetch(l, buf_str(&sql), a, err);
     buf_release(&sql);
     return r;
+}
+
+static int store_list_run(struct list *l, struct answer *a, struct err *err)
+{
+    int r = init(l, err);
+    if (r == 0 && (l->q->since || l->q->until))
+        r = narrow(l, err);
+    if (r == 0 && l->q->want_count)
+        r = store_list_count(l, a, err);
+    if (r < 0 || (l->q->live && l->q->no_live))
+        return r; /* 0: there is none */
+    return store_list_page(l, a, err);
 }
 
 int query_jobs(struct reader *reader,

@@ -26,7 +26,7 @@ struct store_read {
 
     int (*query)(struct store_read *r, struct err *err);
     struct store_job_query jobs;
-    const char **states, **projects;
+    const char **states, **flags, **projects;
     struct store_scope scope;
     struct store_event_scope event_scope;
     struct store_event_query events;
@@ -72,6 +72,7 @@ static void read_free(struct store_read *r)
         r->then.release(r->then.arg);
     strv_release(&r->texts);
     free(r->states);
+    free(r->flags);
     free(r->projects);
     free(r);
 }
@@ -261,12 +262,17 @@ struct store_read *reads_jobs(struct reads *rs,
 {
     struct store_read *r = read_new(rs, then);
     r->query = run_jobs;
-    r->line = q->q && *q->q ? LINE_SLOW : LINE_FAST;
+    bool walks = (q->q && *q->q) || q->sort || q->ascending || q->want_count || q->nflags;
+    r->line = walks ? LINE_SLOW : LINE_FAST;
     r->jobs = *q;
     r->states = xcalloc(q->nstates + 1, sizeof(*r->states));
     for (size_t i = 0; i < q->nstates; i++)
         r->states[i] = own(r, q->states[i]);
     r->jobs.states = r->states;
+    r->flags = xcalloc(q->nflags + 1, sizeof(*r->flags));
+    for (size_t i = 0; i < q->nflags; i++)
+        r->flags[i] = own(r, q->flags[i]);
+    r->jobs.flags = r->flags;
     r->jobs.user = own(r, q->user);
     r->jobs.project = own(r, q->project);
     r->jobs.cluster = own(r, q->cluster);

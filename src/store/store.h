@@ -246,6 +246,14 @@ struct store_usage_sum {
     int64_t sums[STORE_USAGE_SUMS];
 };
 
+enum { STORE_COUNTS_MAX = 16 };
+
+/* How many jobs are in a state. */
+struct store_count {
+    char state[24];
+    int64_t n;
+};
+
 struct store_result {
     struct err err; /* code 0: the rest is valid */
     const struct store_job *jobs;
@@ -259,7 +267,10 @@ struct store_result {
     const struct store_usage_sum *usage;
     size_t nusage;
     const char *next; /* cursor of the next page, NULL after the last row */
-    void *rendered;   /* what render returned */
+    int64_t total;    /* of jobs, on all pages; of the same filters but those of state: */
+    struct store_count counts[STORE_COUNTS_MAX];
+    size_t ncounts;
+    void *rendered; /* what render returned */
 };
 
 /* The receivers of a result, which is borrowed for each call. */
@@ -291,25 +302,64 @@ struct store_scope {
     size_t nprojects;            /* at most STORE_SCOPE_MAX; more are an error */
 };
 
-enum { STORE_SCOPE_MAX = 256, STORE_PAGE_MAX = 1000, STORE_STATES_MAX = 16, STORE_CURSOR_MAX = 32 };
+enum {
+    STORE_SCOPE_MAX = 256,
+    STORE_PAGE_MAX = 1000,
+    STORE_STATES_MAX = 16,
+    STORE_FLAGS_MAX = 8,
+    STORE_CURSOR_MAX = 32
+};
+
+enum store_job_sort {
+    STORE_SORT_NEWEST, /* by seq: the only order that is read from an index */
+    STORE_SORT_ID,
+    STORE_SORT_NAME,
+    STORE_SORT_USER,
+    STORE_SORT_PROJECT,
+    STORE_SORT_WORKLOAD,
+    STORE_SORT_CLUSTER,
+    STORE_SORT_POOL,
+    STORE_SORT_STATE,
+    STORE_SORT_PRIORITY,
+    STORE_SORT_NNODES,
+    STORE_SORT_GPUS,
+    STORE_SORT_STARTED,
+    STORE_SORT_ENDED,
+    STORE_SORT_RAN, /* how long it has run */
+    STORE_SORT_RESTARTS,
+    STORE_SORT_STEP,
+    STORE_SORT_GPU_HOURS,
+    STORE_SORTS
+};
+/* "queued_at" for the newest, "ran" …; back STORE_SORTS for another word. */
+const char *store_job_sort_to_string(enum store_job_sort by);
+enum store_job_sort store_job_sort_from_string(const char *word);
 
 struct store_job_query {
     const char *const *states; /* any of these; more than STORE_STATES_MAX are an error */
     size_t nstates;
     bool live;    /* only jobs that have not ended */
     bool no_live; /* the caller knows that none of those fits: they are not looked through */
-    const char *user, *project, *cluster, *pool, *workload; /* NULL = any */
-    const struct store_scope *scope;                        /* NULL = everything */
-    usec_t since, until; /* queued at or after / before; 0 = open */
-    const char *q;       /* part of the id or the name, ASCII case ignored */
-    const char *cursor;  /* `next` of the page before; NULL = the first page */
-    unsigned limit;      /* rows, 1 … STORE_PAGE_MAX */
-    bool want_detail;    /* else it is NULL */
+    /* NULL = any; with commas, any of these. */
+    const char *user, *project, *cluster, *pool, *workload;
+    const char *const *flags; /* with any of these; more than STORE_FLAGS_MAX are an error */
+    size_t nflags;
+    const struct store_scope *scope; /* NULL = everything */
+    usec_t since, until;             /* queued at or after / before; 0 = open */
+    const char *q;                   /* part of the id or the name, ASCII case ignored */
+    const char *cursor; /* `next` of the page before, in the same order; NULL = the first page */
+    enum store_job_sort sort;
+    bool ascending;   /* else the greatest first; what a job does not have goes last either way */
+    usec_t now;       /* wall clock, for STORE_SORT_RAN */
+    bool want_count;  /* how many there are on all pages: result.total and result.counts */
+    unsigned limit;   /* rows, 1 … STORE_PAGE_MAX */
+    bool want_detail; /* else it is NULL */
 };
 
-/* Newest first, without spec and detail. Paging with `next` gives every job that
- * matches all the time exactly once, whatever is added meanwhile. ERR_BAD_REQUEST: not
- * a cursor of ours. */
+/* Without spec and detail, newest first if no other order is asked for. Paging with `next` gives
+ * every job that matches all the time exactly once, whatever is added meanwhile; in another order
+ * also while no row changes its place. Orders and counts are of what is on disk and look at every
+ * job that fits. ERR_BAD_REQUEST: not a cursor of ours, or of another order. */
 struct store_read *store_list_jobs(struct store *s,
                                    const struct store_job_query *query,
                                    const struct store_then *then);

@@ -13,6 +13,7 @@ import stat
 import subprocess
 import termios
 import unicodedata
+import urllib.parse
 
 import pytest
 import stub_api
@@ -211,6 +212,20 @@ def test_stored_token_is_not_sent_to_another_server(cli, stub):
     assert not any("Authorization" in r[2] for r in other.requests)
     other.close()
     assert cli.run("ls").returncode == 0
+
+
+def test_a_list_is_asked_for_in_an_order(cli, stub):
+    for args, asked in (
+        (["--sort", "ran", "--order", "asc", "--flag", "hung,idle", "--pool", "a100"],
+         {"sort": ["ran"], "order": ["asc"], "flag": ["HUNG,IDLE"], "pool": ["a100"]}),
+        (["--state", "live"], {"state": ["live"]}),
+        (["--state", "failed", "--state", "timeout"], {"state": ["FAILED,TIMEOUT"]}),
+    ):  # fmt: skip
+        cli.ok("ls", *args)
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(stub.requests[-1][1]).query)
+        assert {**query, **asked} == query
+        assert query.keys() - asked.keys() <= {"all", "limit"}
+    assert cli.run("ls", "--order", "up").returncode == 2
 
 
 def test_broken_config_names_the_place(cli, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from checkpoints import TRACKER, put_checkpoint
 from webbed import CHROMIUM, World
 
-from argusd import needs_argusd
+from argusd import needs_argusd, until
 
 pytestmark = [
     needs_argusd,
@@ -155,4 +155,52 @@ def test_a_row_is_a_line(browser, world):
         page.set_viewport_size({"width": width, "height": 800})
         page.wait_for_selector(".vrow")
         assert page.evaluate(below) == 0
+    page.context.close()
+
+
+def test_what_is_listed_is_the_address(browser, world):
+    """Order, states and flags are the server's, and the command line prints the same list."""
+    page = browser.open("/jobs?mine=0&q=ended", ".vrow")
+    names = lambda: [n.strip() for n in page.locator(".vrow .name").all_inner_texts()]  # noqa: E731
+    page.click(".vhead button:has-text('Job')")
+    page.wait_for_url("**sort=name**")
+    until(lambda: names() == sorted(names(), key=str.lower), "in order of names")
+    page.click(".vhead button:has-text('Job')")
+    page.wait_for_url("**sort=-name**")
+    until(lambda: names() == sorted(names(), key=str.lower, reverse=True), "and the other way")
+    assert "--sort name" in page.inner_text(".head .cli")
+    total = page.inner_text(".head").split(" jobs")[0].split()[-1]
+    assert int(total) == len(names())
+    page.click(".facet:has-text('Failed')")
+    page.wait_for_url("**state=FAILED**")
+    until(lambda: all("ended badly" in n for n in names()), "only what failed")
+    assert page.locator(".facet[aria-pressed=true]").count() == 1
+    assert page.locator(".facet:has-text('Succeeded') b").inner_text() != "0", "counts are of all states"
+    page.click("summary:has-text('Filter')")
+    page.check(".filter-body fieldset input >> nth=0")
+    page.wait_for_url("**flag=HUNG**")
+    page.wait_for_selector("text=Nothing matches")
+    assert page.wrong == []
+    page.context.close()
+
+
+def test_a_long_list_has_pages(browser, world):
+    page = browser.page()
+    rows = world.argusd.get("/v1/jobs?all=1&limit=1")["jobs"]
+
+    def answer(route):
+        is_next = "cursor=" in route.request.url
+        body = {"jobs": [{**rows[0], "name": "second page" if is_next else "first page"}],
+                "next_cursor": None if is_next else "j7", "total": 1001, "states": {"STOPPED": 1001}}  # fmt: skip
+        route.fulfill(body=json.dumps(body), content_type="application/json")
+
+    page.route("**/v1/jobs?*", answer)
+    page.goto(world.argusd.url + "/jobs")
+    page.wait_for_selector(".vrow:has-text('first page')")
+    assert "1 of 1,001 jobs" in page.inner_text(".head")
+    page.click(".listfoot a")
+    page.wait_for_url("**after=j7**")
+    page.wait_for_selector(".vrow:has-text('second page')")
+    page.click(".listfoot a:has-text('To the first')")
+    page.wait_for_selector(".vrow:has-text('first page')")
     page.context.close()

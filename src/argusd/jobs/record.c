@@ -384,6 +384,7 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     field_from_json(&extra_table, v, FIELD_ALL, x);
     field_from_json(&hang_table, v, FIELD_ALL, x);
     x->metrics_trouble = metric_trouble_from_json(json_get_object(v, "metrics"));
+    x->total_steps = json_get_int(json_get_object(v, "metrics"), "total_steps", 0);
     get_verdict(json_get_object(v, "verdict"), &x->finding);
 }
 

@@ -37,6 +37,7 @@ struct record_extra {
     char *gpus;      /* JSON array: what its GPUs did, see figures/gpurow.h */
     unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
     int64_t step;             /* of its training; 0 = none yet */
+    int64_t total_steps;      /* 0 = not known */
     char *imports; /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
     struct record_finding finding;
     char *finding_word;        /* class of job.finding if it has no row here, see above */

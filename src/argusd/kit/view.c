@@ -193,9 +193,9 @@ struct job_page {
     const struct goodput_page *goodput;
     const struct exit_page *exit;
     const char *held_by, *retry_of, *verl, *placement, *argv, *snapshots, *inputs, *metrics;
-    char *trial;                       /* owned */
-    struct field_list nodes, attempts; /* borrowed */
-    struct attempt *said_attempts;     /* owned, but for all texts except the ends */
+    char *trial;                   /* owned */
+    struct field_list attempts;    /* borrowed */
+    struct attempt *said_attempts; /* owned, but for all texts except the ends */
     usec_t deadline;
     struct {
         double seconds, idle, unknown;
@@ -223,7 +223,6 @@ static const struct field job_rows[] = {
     PAGE("driver", FIELD_PART, driver, .of = &driver_table),
     PAGE("proof", FIELD_PART, proof, .of = &view_proof_table),
     PAGE("trial", FIELD_JSON, trial, .schema = "TrialResult"),
-    PAGE("nodes", FIELD_LIST, nodes, .of = &view_node_gpus_table),
     PAGE("restart", FIELD_OBJECT, restart, .of = &restart_table),
     PAGE("held_by", FIELD_STR, held_by),
     PAGE("retry_of", FIELD_STR, retry_of),
@@ -504,10 +503,11 @@ void view_job(struct jout *j,
 {
     struct store_job row;
     _cleanup_(freep) char *imports = view_imports(extra->imports, eyes);
-    struct job_page p = {.nodes = {.v = job->gang.v, .n = job->gang.n}};
+    struct job_page p = {0};
     struct moment now = l ? jobs_moment(l->jobs) : (struct moment){0};
     record_job_row(job, extra, NULL, &row);
     view_fill_item(&p.item, &row, l, eyes);
+    p.item.nodes = (struct field_list){.v = job->gang.v, .n = job->gang.n};
     view_fill_attempts(&p, job, eyes);
     view_fill_paths(&p, settings, job);
     view_fill_proof(&p, &job->proof, imports);

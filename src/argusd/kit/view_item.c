@@ -50,6 +50,8 @@ static const struct field item_rows[] = {
     ITEM("attempt", FIELD_INT, row.attempt),
     ITEM("restarts", FIELD_INT, row.restarts),
     ITEM("step", FIELD_INT, row.step, .flags = FIELD_NO_LIMIT),
+    ITEM("total_steps", FIELD_INT, total_steps, .flags = FIELD_NO_LIMIT, .doc = "of a live job"),
+    ITEM("nodes", FIELD_LIST, nodes, .of = &view_node_gpus_table, .doc = "its lease"),
     ITEM("gpu_util", FIELD_REAL, gpu_util, .flags = FIELD_NO_LIMIT),
     ITEM("gpu_hours",
          FIELD_REAL,
@@ -122,6 +124,9 @@ void view_fill_item(struct job_item *item,
     item->row.name = row->name && *row->name ? row->name : NULL;
     item->row.pool = row->pool && *row->pool ? row->pool : NULL;
     item->row.step = step > 0 ? step : -1;
+    item->total_steps = l && l->extra.total_steps > 0 ? l->extra.total_steps : -1;
+    if (l)
+        item->nodes = (struct field_list){.v = l->job->gang.v, .n = l->job->gang.n};
     if (l)
         jobs_reason(l, &item->now, &item->position);
     if (l && l->job->state == JOB_QUEUED)
@@ -148,9 +153,12 @@ uint64_t view_item_mark(const struct live *l, const struct api_eyes *eyes)
     const struct job *job = l->job;
     struct {
         uint64_t text;
-        int64_t step, times[5], numbers[6];
+        int64_t step, total, times[5], numbers[6];
         double util, hours;
-    } all = {.step = l->extra.step, .util = view_gpu_util(l, eyes), .hours = view_gpu_hours(0, l)};
+    } all = {.step = l->extra.step,
+             .total = l->extra.total_steps,
+             .util = view_gpu_util(l, eyes),
+             .hours = view_gpu_hours(0, l)};
     struct reason now;
     struct view_eta eta = {0};
     int position = 0;

@@ -5,6 +5,7 @@
 #pragma once
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
+#include "base/field.h"
 #include "core/account/slotbook.h"
 
 /* Texts are borrowed for one answer, but for those of `reason`. */
@@ -18,6 +19,8 @@ struct job_item {
     const struct view_eta *eta;
     struct view_eta expected;
     double gpus, gpu_util, gpu_hours;
+    int64_t total_steps;     /* -1: not known */
+    struct field_list nodes; /* its lease; borrowed */
 };
 
 /* item->reason is to be released. */

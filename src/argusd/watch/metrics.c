@@ -41,7 +41,7 @@ struct reader {
     struct metric_pass pass;
     struct err err;
     char *page;
-    int64_t step;
+    int64_t step, total_steps;
     double useful_s;
     struct metric_pace pace;
     struct metric_trouble trouble;
@@ -122,6 +122,7 @@ static void take_page(struct reader *r, struct live *l)
     l->extra.metrics = r->page;
     l->extra.metrics_trouble = r->trouble.kinds;
     l->extra.step = r->step;
+    l->extra.total_steps = r->total_steps;
     r->page = NULL;
     if (first || news || now - r->saved_at > SAVE_EVERY) {
         r->saved_at = now;
@@ -139,6 +140,7 @@ static void metrics_run(void *arg)
     r->result = metric_reader_pass(r->file, r->k, r->ended, clock_wall(), &r->pass, &r->err);
     const struct metric_watch *w = metric_reader_watch(r->file);
     r->step = metric_watch_step(w);
+    r->total_steps = metric_watch_total(w);
     r->useful_s = metric_watch_useful(w);
     metric_watch_pace(w, &r->pace);
     metric_watch_trouble(w, &r->trouble);

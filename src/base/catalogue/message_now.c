@@ -40,6 +40,7 @@ static const struct message_row rows[] = {
     SAY("many_projects",
         "you are in more than {most} projects: name one",
         "你在超过 {most} 个项目中：请指定一个"),
+    SAY("many_flags", "more than {most} flags in one filter", "一个过滤条件中的标记超过 {most} 个"),
     SAY("many_states",
         "more than {most} states in one filter",
         "一个过滤条件中的状态超过 {most} 个"),

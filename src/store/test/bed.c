@@ -175,6 +175,9 @@ static void on_done(const struct store_result *r, void *arg)
     a->first_detail = r->njobs ? dup_or_null(r->jobs[0].detail) : NULL;
     a->first_event_job = r->nevents ? dup_or_null(r->events[0].job) : NULL;
     a->next = dup_or_null(r->next);
+    a->total = r->total;
+    a->ncounts = r->ncounts;
+    memcpy(a->counts, r->counts, sizeof(a->counts));
 }
 
 void bed_answer_release(struct bed_answer *a)

@@ -41,6 +41,9 @@ struct bed_answer {
     int64_t *job_seqs, *jobs_held, *event_seqs;
     char *first_spec, *first_detail, *first_event_job; /* of the first row */
     char *next;
+    int64_t total;
+    struct store_count counts[STORE_COUNTS_MAX];
+    size_t ncounts;
 };
 void bed_answer_release(struct bed_answer *a);
 void bed_list(struct bed *b, const struct store_job_query *q, struct bed_answer *ret);

@@ -290,6 +290,219 @@ static void test_bad_queries(void **state)
     bed_release(&b);
 }
 
+/* ---- other orders ---- */
+
+enum { ORDERED = 120 };
+
+/* Seconds, so that several are alike; 0: it has none. */
+static void put_ordered(struct bed *b, int64_t seq, struct store_job *ret)
+{
+    static char ids[ORDERED + 1][32];
+    uint64_t seed = (uint64_t)seq * 77;
+    unsigned r = next_random(&seed), t = next_random(&seed);
+    (void)snprintf(ids[seq], sizeof(ids[seq]), "%c%u-%lld", "aBc"[r % 3], t % 7, (long long)seq);
+    *ret = (struct store_job){.seq = seq,
+                              .id = ids[seq],
+                              .user = r % 5 ? users[r % 3] : NULL,
+                              .project = t % 2 ? "p1" : "p2",
+                              .workload = workloads[t % 3],
+                              .cluster = "main",
+                              .pool = t % 4 ? "a100" : NULL,
+                              .queued_at = USEC_DAY + (usec_t)(r % 50) * USEC_SEC,
+                              .state = states[t % 4],
+                              .live = t % 4 < 2,
+                              .flags = t % 6 ? "" : "HUNG,IDLE",
+                              .nnodes = 1 + r % 2,
+                              .n_gpus_per_node = t % 9,
+                              .priority = r % 4,
+                              .started_at = r % 7 ? USEC_DAY + (usec_t)(r % 40) * USEC_SEC : 0,
+                              .spec = "spec",
+                              .detail = "{}"};
+    ret->ended_at = ret->live ? 0 : USEC_DAY + (usec_t)(60 + t % 30) * USEC_SEC;
+    store_put_job(b->s, ret);
+    ret->restarts = t % 3;
+    ret->step = r % 11;
+    ret->gpu_held = (int64_t)(t % 8) * 1000;
+    store_update_job(b->s, ret);
+}
+
+/* What a job is sorted by: a text, or else a number; whether it has it. */
+struct place {
+    const char *text;
+    double number;
+    bool known;
+};
+
+static const usec_t clock_of_test = USEC_DAY + 100 * USEC_SEC;
+
+static struct place text_place(const char *text)
+{
+    return (struct place){str_or(text, ""), 0, text != NULL};
+}
+
+static struct place number_place(double number, bool known)
+{
+    return (struct place){NULL, number, known};
+}
+
+static struct place place_of(const struct store_job *j, enum store_job_sort by)
+{
+    usec_t end = j->ended_at ? j->ended_at : clock_of_test;
+    switch (by) {
+    case STORE_SORT_ID:
+    case STORE_SORT_NAME:
+        return text_place(j->id);
+    case STORE_SORT_USER:
+        return text_place(j->user);
+    case STORE_SORT_PROJECT:
+        return text_place(j->project);
+    case STORE_SORT_WORKLOAD:
+        return text_place(j->workload);
+    case STORE_SORT_CLUSTER:
+        return text_place(j->cluster);
+    case STORE_SORT_POOL:
+        return text_place(j->pool);
+    case STORE_SORT_STATE:
+        return text_place(j->state);
+    case STORE_SORT_PRIORITY:
+        return number_place((double)j->priority, true);
+    case STORE_SORT_NNODES:
+        return number_place((double)j->nnodes, true);
+    case STORE_SORT_GPUS:
+        return number_place((double)j->nnodes * j->n_gpus_per_node, true);
+    case STORE_SORT_STARTED:
+        return number_place((double)j->started_at, j->started_at);
+    case STORE_SORT_ENDED:
+        return number_place((double)j->ended_at, j->ended_at);
+    case STORE_SORT_RAN:
+        return number_place((double)end - (double)j->started_at, j->started_at);
+    case STORE_SORT_RESTARTS:
+        return number_place((double)j->restarts, true);
+    case STORE_SORT_STEP:
+        return number_place((double)j->step, j->step);
+    case STORE_SORT_GPU_HOURS:
+        return number_place((double)j->gpu_held, j->gpu_held);
+    default:
+        return number_place((double)j->queued_at, true);
+    }
+}
+
+/* a stands before b. */
+static void assert_before(const struct store_job *a,
+                          const struct store_job *b,
+                          const struct store_job_query *q)
+{
+    struct place x = place_of(a, q->sort), y = place_of(b, q->sort);
+    int c = x.text
+                ? (q->sort == STORE_SORT_ID ? strcmp(x.text, y.text) : strcasecmp(x.text, y.text))
+                : (x.number > y.number) - (x.number < y.number);
+    c = q->ascending ? c : -c;
+    c = x.known == y.known ? c : x.known ? -1 : 1;
+    if (!(c < 0 || (c == 0 && a->seq > b->seq)))
+        fail_msg("by %s, %d: %s before %s", store_job_sort_to_string(q->sort), q->ascending, a->id,
+                 b->id);
+}
+
+/* Every job comes once over all pages, behind those that stand before it. */
+static void expect_ordered(struct bed *b, const struct store_job *all, struct store_job_query q)
+{
+    char *cursor = NULL;
+    int64_t last = 0;
+    size_t met = 0;
+    do {
+        struct bed_answer a;
+        q.cursor = cursor;
+        bed_list(b, &q, &a);
+        assert_string_equal(a.err.text, "");
+        for (size_t i = 0; i < a.njobs; i++, met++) {
+            if (last)
+                assert_before(&all[last], &all[a.job_seqs[i]], &q);
+            last = a.job_seqs[i];
+        }
+        set_str(&cursor, a.next);
+        bed_answer_release(&a);
+    } while (cursor);
+    assert_int_equal(met, ORDERED);
+}
+
+static void test_orders(void **state)
+{
+    struct store_job *all = xcalloc(ORDERED + 1, sizeof(*all));
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    for (int64_t seq = 1; seq <= ORDERED; seq++)
+        put_ordered(&b, seq, &all[seq]);
+    bed_settle(&b);
+    for (enum store_job_sort by = STORE_SORT_NEWEST + 1; by < STORE_SORTS; by++)
+        for (int up = 0; up < 2; up++)
+            expect_ordered(&b, all,
+                           (struct store_job_query){
+                               .limit = 7, .sort = by, .ascending = up, .now = clock_of_test});
+    expect_ordered(&b, all,
+                   (struct store_job_query){.limit = 7, .ascending = true, .now = clock_of_test});
+    struct bed_answer a;
+    bed_list(&b, &(struct store_job_query){.limit = 7, .sort = STORE_SORT_STEP, .cursor = "j5"},
+             &a);
+    assert_int_equal(a.err.code, ERR_BAD_REQUEST); /* of another order */
+    bed_answer_release(&a);
+    bed_release(&b);
+    free(all);
+}
+
+static size_t count_where(const struct store_job *all, bool (*fits)(const struct store_job *j))
+{
+    size_t n = 0;
+    for (int64_t seq = 1; seq <= ORDERED; seq++)
+        n += fits(&all[seq]);
+    return n;
+}
+
+static bool is_ann_or_eve(const struct store_job *j)
+{
+    return j->user && !str_eq(j->user, "bob");
+}
+
+static bool is_live_of_them(const struct store_job *j)
+{
+    return is_ann_or_eve(j) && j->live;
+}
+
+static bool is_flagged(const struct store_job *j)
+{
+    return *j->flags;
+}
+
+/* The page is cut, the counts are of all pages; those by state do not know the filter of states. */
+static void test_counts(void **state)
+{
+    static const char *const idle[] = {"HELD", "IDLE"};
+    struct store_job *all = xcalloc(ORDERED + 1, sizeof(*all));
+    struct bed_answer a;
+    int64_t sum = 0;
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    for (int64_t seq = 1; seq <= ORDERED; seq++)
+        put_ordered(&b, seq, &all[seq]);
+    bed_settle(&b);
+    struct store_job_query q = {.limit = 2, .user = "ann,eve", .live = true, .want_count = true};
+    bed_list(&b, &q, &a);
+    assert_int_equal(a.njobs, 2);
+    assert_int_equal(a.total, count_where(all, is_live_of_them));
+    for (size_t i = 0; i < a.ncounts; i++)
+        sum += a.counts[i].n;
+    assert_int_equal(sum, count_where(all, is_ann_or_eve));
+    bed_answer_release(&a);
+    q = (struct store_job_query){.limit = 200, .flags = idle, .nflags = 2, .want_count = true};
+    bed_list(&b, &q, &a);
+    assert_int_equal(a.total, count_where(all, is_flagged));
+    assert_int_equal(a.njobs, a.total);
+    bed_answer_release(&a);
+    bed_release(&b);
+    free(all);
+}
+
 /* The same state given twice is the same as once. */
 static void test_repeated_states(void **state)
 {
@@ -413,6 +626,8 @@ int main(void)
         cmocka_unit_test(test_random_queries),
         cmocka_unit_test(test_pages_while_jobs_come),
         cmocka_unit_test(test_bad_queries),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_counts),
         cmocka_unit_test(test_repeated_states),
         cmocka_unit_test(test_rendered_on_the_worker),
         cmocka_unit_test(test_cancel),

@@ -39,6 +39,8 @@ export interface ListProps<R> {
     /** Keys of shown columns; null: as many as fit. */
     shown?: string[] | null;
     sort?: string | null;
+    /** The rows are in that order already: they are a part of a longer list that the server sorted. */
+    isSorted?: boolean;
     onSort?: (sort: string) => void;
     chosen?: Set<string>;
     onChoose?: (chosen: Set<string>) => void;
@@ -144,7 +146,10 @@ export function List<R>(p: ListProps<R>) {
     const [at, setAt] = useState(0);
     const now = useRef(0); // as `at`, for keys that come faster than the page is drawn
     const rowHeight = useRef(36);
-    const rows = useMemo(() => sorted(p.rows, p.columns, p.sort), [p.rows, p.columns, p.sort]);
+    const rows = useMemo(
+        () => (p.isSorted ? p.rows : sorted(p.rows, p.columns, p.sort)),
+        [p.rows, p.columns, p.sort, p.isSorted],
+    );
     const columns = useMemo(() => fitting(p.columns, width, p.shown), [p.columns, width, p.shown]);
     const grid = [
         p.onChoose ? "38px" : "",

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "argus/job/jobtable.h"
 #include "argus/job/jobview.h"
@@ -15,13 +16,16 @@
 struct ls_opts {
     int output;
     bool utc, watch, all, quiet;
-    const char *user, *project, *workload;
-    struct strv state;
+    const char *user, *project, *workload, *sort, *pool;
+    struct strv state, flag;
+    int order;
     usec_t since;
     int64_t limit;
 };
 
 #define LS_ROW(type_, member) .type = (type_), .offset = offsetof(struct ls_opts, member)
+
+static const char *const LS_ORDERS[] = {"", "asc", "desc", NULL};
 
 static const struct opt LS_OPTS[] = {
     {.letter = 'a',
@@ -34,7 +38,12 @@ static const struct opt LS_OPTS[] = {
      LS_ROW(OPT_LIST, state),
      .arg = "STATE",
      .doc = "QUEUED STARTING RUNNING STOPPING SUCCEEDED FAILED STOPPED TIMEOUT; may be "
-            "given again, or with commas"},
+            "given again, or with commas; live alone: all that are not over"},
+    {.name = "flag",
+     LS_ROW(OPT_LIST, flag),
+     .arg = "FLAG",
+     .doc = "UNKNOWN HELD RESTARTING HOLDING HUNG IDLE; any of those given"},
+    {.name = "pool", LS_ROW(OPT_TEXT, pool), .arg = "NAME", .doc = "jobs for this pool"},
     {.name = "workload",
      LS_ROW(OPT_TEXT, workload),
      .arg = "KIND",
@@ -43,6 +52,16 @@ static const struct opt LS_OPTS[] = {
      LS_ROW(OPT_SPAN, since),
      .arg = "SPAN",
      .doc = "queued within the last 30m, 12h, 2d …"},
+    {.name = "sort",
+     LS_ROW(OPT_TEXT, sort),
+     .arg = "BY",
+     .doc = "queued_at, started_at, ended_at, ran, name, user, state, priority, gpus, step, "
+            "gpu_hours …: the greatest first; what a job does not have goes last"},
+    {.name = "order",
+     LS_ROW(OPT_CHOICE, order),
+     .arg = "WAY",
+     .choices = LS_ORDERS,
+     .doc = "asc: the smallest first; desc, if not given"},
     {.name = "limit", LS_ROW(OPT_NUMBER, limit), .arg = "N", .doc = "list at most N jobs (50)"},
     {.letter = 'q',
      .name = "quiet",
@@ -53,24 +72,36 @@ static const struct opt LS_OPTS[] = {
     OPT_WATCH(struct ls_opts),
 };
 
+/* "state=RUNNING,QUEUED"; of no words nothing. */
+static void ls_add_words(struct buf *query, const char *name, const struct strv *words)
+{
+    struct buf all = BUF_INIT(1024);
+    for (size_t i = 0; i < words->n; i++)
+        (void)buf_addf(&all, "%s%s", i ? "," : "", words->v[i]); /* too many: query->failed */
+    bool is_group = words->n == 1 && !strcasecmp(words->v[0], "live");
+    for (size_t i = 0; i < all.len; i++)
+        all.data[i] = (char)(is_group ? tolower((unsigned char)all.data[i])
+                                      : toupper((unsigned char)all.data[i]));
+    url_query(query, name, all.len ? buf_str(&all) : NULL);
+    query->failed |= all.failed;
+    buf_release(&all);
+}
+
 /* "?user=alice&state=RUNNING,QUEUED" */
 static int ls_make_query(const struct ls_opts *o, struct buf *query, struct err *err)
 {
-    struct buf states = BUF_INIT(1024);
     char since[CLOCK_TEXT_MAX];
-    for (size_t i = 0; i < o->state.n; i++)
-        (void)buf_addf(&states, "%s%s", i ? "," : "", o->state.v[i]); /* too many: refused below */
-    for (size_t i = 0; i < states.len; i++)
-        states.data[i] = (char)toupper((unsigned char)states.data[i]);
     url_query(query, "user", o->user);
     url_query(query, "project", o->project);
-    url_query(query, "state", states.len ? buf_str(&states) : NULL);
+    ls_add_words(query, "state", &o->state);
+    ls_add_words(query, "flag", &o->flag);
+    url_query(query, "pool", o->pool);
     url_query(query, "workload", o->workload);
     if (o->since)
         url_query(query, "since", clock_to_string(clock_wall() - o->since, since));
-    bool failed = states.failed || query->failed;
-    buf_release(&states);
-    if (failed)
+    url_query(query, "sort", o->sort);
+    url_query(query, "order", o->order ? LS_ORDERS[o->order] : NULL);
+    if (query->failed)
         return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     url_query(query, "all", o->all || o->user ? "1" : "0");
     return 0;
@@ -129,6 +160,7 @@ static const struct command LS_COMMANDS[] = {
                 "fits the terminal: columns that say nothing go first, -o wide shows "
                 "everything.",
         .example = "argus ls -a --state RUNNING\twhat runs now, of all users\n"
+                   "argus ls -a --sort gpu_hours --limit 10\twhat took most GPU-hours\n"
                    "argus ls --since 1d -o json\tfor programs",
         .opts = LS_OPTS,
         .n_opts = array_len(LS_OPTS),

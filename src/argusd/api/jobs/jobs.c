@@ -141,6 +141,7 @@ struct listing {
     struct http_req *req;
     struct api *a;
     struct store_read *read;
+    bool want_count;
 };
 
 static void on_list_gone(struct http_req *req, void *arg)
@@ -159,6 +160,16 @@ static struct live *live_of(const struct api *a, const struct store_job *row)
     return l && str_eq(job_state_to_string(l->job->state), row->state) ? l : NULL;
 }
 
+/* On all pages; by state also those that a filter of states left out. */
+static void put_counts(struct jout *j, const struct store_result *r)
+{
+    jout_int(j, "total", r->total);
+    jout_open(j, "states", '{');
+    for (size_t i = 0; i < r->ncounts; i++)
+        jout_int(j, r->counts[i].state, r->counts[i].n);
+    jout_close(j, '}');
+}
+
 static void api_jobs_on_listed(const struct store_result *r, void *arg)
 {
     struct listing *g = arg;
@@ -175,6 +186,8 @@ static void api_jobs_on_listed(const struct store_result *r, void *arg)
             view_item(&j, &r->jobs[i], live_of(g->a, &r->jobs[i]), &eyes);
         jout_close(&j, ']');
         jout_str(&j, "next_cursor", r->next);
+        if (g->want_count)
+            put_counts(&j, r);
         jout_close(&j, '}');
         api_mark_stale(g->req, g->a);
         http_reply_json(g->req, 200, &out, api_reader_barrier(g->a)); /* reasons are of now */
@@ -209,6 +222,61 @@ static int read_states(const struct http_req *req,
     return 0;
 }
 
+/* "HUNG,IDLE" or several ?flag=. The words are literals. */
+static int read_flags(const struct http_req *req,
+                      struct store_job_query *q,
+                      const char *ret[static STORE_FLAGS_MAX],
+                      struct err *err)
+{
+    const char *text, *it;
+    size_t n;
+    for (size_t i = 0; (text = http_req_query_at(req, "flag", i)); i++)
+        while ((it = str_item(&text, &n))) {
+            char word[32];
+            text_printf(word, "%.*s", (int)n, it); /* cut words are unknown */
+            unsigned flags = strchr(word, ',') ? 0 : record_flags_from_string(word);
+            if (!flags)
+                return message_refuse(err, ERR_BAD_REQUEST, "bad_flag_query",
+                                      MESSAGE_ARGS(MESSAGE_STR("flag", word)));
+            if (q->nflags < STORE_FLAGS_MAX)
+                ret[q->nflags++] = record_flags_to_string(flags);
+        }
+    q->flags = ret;
+    return 0;
+}
+
+static int read_order(const struct http_req *req, struct store_job_query *q, struct err *err)
+{
+    const char *sort = str_or(http_req_query(req, "sort"), "queued_at");
+    const char *order = str_or(http_req_query(req, "order"), "desc");
+    q->sort = store_job_sort_from_string(sort);
+    q->ascending = str_eq(order, "asc");
+    if (q->sort == STORE_SORTS) {
+        struct buf words = BUF_INIT(1024);
+        for (enum store_job_sort by = 0; by < STORE_SORTS; by++)
+            (void)buf_addf(&words, "%s%s", by ? " " : "", store_job_sort_to_string(by));
+        int r = message_refuse(
+            err, ERR_BAD_REQUEST, "bad_sort_query",
+            MESSAGE_ARGS(MESSAGE_STR("sort", sort), MESSAGE_STR("words", buf_str(&words))));
+        buf_release(&words);
+        return r;
+    }
+    if (!q->ascending && !str_eq(order, "desc"))
+        return message_refuse(err, ERR_BAD_REQUEST, "bad_order_query",
+                              MESSAGE_ARGS(MESSAGE_STR("order", order)));
+    return 0;
+}
+
+/* What census knows is about one name each. */
+static bool no_live_fits(const struct api *a, const struct store_job_query *q)
+{
+    const char *const names[] = {q->cluster, q->pool, q->workload};
+    for (size_t i = 0; i < array_len(names); i++)
+        if (names[i] && strchr(names[i], ','))
+            return false;
+    return !jobs_may_have(a->jobs, q->cluster, q->pool, q->workload);
+}
+
 static enum people_wish wish_of(const struct http_req *req)
 {
     bool all = http_req_query_bool(req, "all", false);
@@ -222,7 +290,7 @@ static void api_jobs_list(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
-    const char *states[STORE_STATES_MAX];
+    const char *states[STORE_STATES_MAX], *flags[STORE_FLAGS_MAX];
     int64_t limit = LIST_DEFAULT;
     usec_t now = clock_wall();
     struct store_job_query q = {.user = http_req_query(req, "user"),
@@ -231,23 +299,25 @@ static void api_jobs_list(struct http_req *req, void *app)
                                 .pool = http_req_query(req, "pool"),
                                 .workload = http_req_query(req, "workload"),
                                 .q = http_req_query(req, "q"),
+                                .now = now,
+                                .want_count = http_req_query_bool(req, "count", false),
                                 .cursor = http_req_query(req, "cursor")};
     if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, LIST_DEFAULT, &limit, &err) < 0 ||
-        read_states(req, &q, states, &err) < 0 ||
-        api_read_time(req, "since", now, &q.since, &err) < 0 ||
+        read_states(req, &q, states, &err) < 0 || read_flags(req, &q, flags, &err) < 0 ||
+        read_order(req, &q, &err) < 0 || api_read_time(req, "since", now, &q.since, &err) < 0 ||
         api_read_time(req, "until", now, &q.until, &err) < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
         return;
     }
     q.limit = (unsigned)limit;
-    q.no_live = !jobs_may_have(a->jobs, q.cluster, q.pool, q.workload);
+    q.no_live = no_live_fits(a, &q);
     struct people_view view;
     people_view(a->people, http_req_principal(req), wish_of(req), &view);
     q.scope = view.scope;
     q.user = q.user ? q.user : view.user;
     struct listing *g = xcalloc(1, sizeof(*g));
-    *g = (struct listing){.req = req, .a = a};
+    *g = (struct listing){.req = req, .a = a, .want_count = q.want_count};
     http_req_on_close(req, on_list_gone, g);
     struct store_then then = {.done = api_jobs_on_listed, .arg = g};
     g->read = store_list_jobs(a->store, &q, &then);
@@ -281,11 +351,18 @@ static const struct http_param list_params[] = {
      "true: all that you may see, false: only your own; if not given, your own, or all for who "
      "sees "
      "everything"},
-    {"user", HTTP_PARAM_STRING, "only this user's"},
-    {"project", HTTP_PARAM_STRING, "only of this project"},
-    {"cluster", HTTP_PARAM_STRING, "only on this cluster"},
-    {"pool", HTTP_PARAM_STRING, "only for this pool"},
-    {"workload", HTTP_PARAM_STRING, "only of this workload"},
+    {"flag", HTTP_PARAM_STRING, "with any of these flags, comma-separated or repeated"},
+    {"user", HTTP_PARAM_STRING, "only of these users, comma-separated; so the next four"},
+    {"project", HTTP_PARAM_STRING, "only of these projects"},
+    {"cluster", HTTP_PARAM_STRING, "only on these clusters"},
+    {"pool", HTTP_PARAM_STRING, "only for these pools"},
+    {"workload", HTTP_PARAM_STRING, "only of these workloads"},
+    {"sort", HTTP_PARAM_STRING,
+     "queued_at, started_at, ended_at, ran, name, id, user, project, workload, cluster, pool, "
+     "state, priority, nnodes, gpus, restarts, step or gpu_hours, of live jobs as last written; "
+     "queued_at if not given. What a job does not have goes last"},
+    {"order", HTTP_PARAM_STRING, "asc or desc; desc, the newest or greatest first, if not given"},
+    {"count", HTTP_PARAM_BOOLEAN, "how many there are on all pages: total, and states"},
     {"since", HTTP_PARAM_STRING, "submitted at or after: a time, or a span before now (2h)"},
     {"until", HTTP_PARAM_STRING, "submitted before"},
     {"q", HTTP_PARAM_STRING, "part of the id or the name"},
@@ -314,7 +391,7 @@ static const struct http_route rows[] = {
      .pattern = "/v1/jobs",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_list,
-     .summary = "list jobs, newest first",
+     .summary = "list jobs, newest first or in another order",
      .params = list_params,
      .reply_schema = "JobList"},
     {.method = "GET",
@@ -333,7 +410,11 @@ static const struct http_schema schemas[] = {
                                               "{\"type\":\"string\",\"format\":"
                                               "\"binary\"}"))},
     {.name = "PlanOrSubmitted", .json = "{\"anyOf\":[" REF("Plan") "," REF("Submitted") "]}"},
-    LIST_AND("JobList", "jobs", "JobItem", "," KEY("next_cursor", TEXT_OR_NULL)),
+    LIST_AND("JobList",
+             "jobs",
+             "JobItem",
+             "," KEY("next_cursor", TEXT_OR_NULL) "," KEY("total", INTEGER) "," KEY(
+                 "states", MAP(INTEGER))),
     {.name = "Submitted", .table = &submit_answer_table},
 };
 const struct api_part part_jobs = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -26,7 +26,7 @@ export const Flags = ({ of }: { of: JobItem }) => (
     </>
 );
 
-const STATE_ORDER = ["RUNNING", "STARTING", "STOPPING", "QUEUED", "FAILED", "TIMEOUT", "STOPPED", "SUCCEEDED"];
+export const STATE_ORDER = ["RUNNING", "STARTING", "STOPPING", "QUEUED", "FAILED", "TIMEOUT", "STOPPED", "SUCCEEDED"];
 
 export const jobColumns = (): Column<JobItem>[] => [
     {
@@ -112,10 +112,20 @@ export const jobColumns = (): Column<JobItem>[] => [
     {
         key: "step",
         title: t("step"),
-        width: 72,
+        width: 96,
         rank: 3,
         num: true,
-        draw: (j) => (j.step === null ? <Dash /> : j.step.toLocaleString("en-US")),
+        draw: (j) =>
+            j.step === null ? (
+                <Dash />
+            ) : j.total_steps ? (
+                <span class="util" title={`${j.step} / ${j.total_steps}`}>
+                    <Meter part={j.step / j.total_steps} />
+                    {j.step.toLocaleString("en-US")}
+                </span>
+            ) : (
+                j.step.toLocaleString("en-US")
+            ),
         sort: (j) => j.step,
         csv: (j) => j.step,
     },
@@ -166,6 +176,24 @@ export const jobColumns = (): Column<JobItem>[] => [
         csv: (j) => j.eta?.p50,
     },
     {
+        key: "restarts",
+        title: t("restarts"),
+        width: 84,
+        rank: 13,
+        num: true,
+        draw: (j) => j.restarts || <Dash />,
+        sort: (j) => j.restarts,
+        csv: (j) => j.restarts,
+    },
+    {
+        key: "nodes",
+        title: t("nodes"),
+        width: 150,
+        rank: 14,
+        draw: (j) => (j.nodes.length ? <Text of={j.nodes.map((n) => n.name).join(", ")} /> : <Dash />),
+        csv: (j) => j.nodes.map((n) => n.name).join(" "),
+    },
+    {
         key: "queued_at",
         title: t("queued_at"),
         width: 96,
@@ -173,6 +201,24 @@ export const jobColumns = (): Column<JobItem>[] => [
         draw: (j) => <Time at={j.queued_at} />,
         sort: (j) => ms(j.queued_at),
         csv: (j) => j.queued_at,
+    },
+    {
+        key: "started_at",
+        title: t("started_at"),
+        width: 96,
+        rank: 15,
+        draw: (j) => <Time at={j.started_at} />,
+        sort: (j) => (j.started_at ? ms(j.started_at) : null),
+        csv: (j) => j.started_at,
+    },
+    {
+        key: "ended_at",
+        title: t("ended_at"),
+        width: 96,
+        rank: 16,
+        draw: (j) => <Time at={j.ended_at} />,
+        sort: (j) => (j.ended_at ? ms(j.ended_at) : null),
+        csv: (j) => j.ended_at,
     },
     {
         key: "ran",

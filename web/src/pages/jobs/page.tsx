@@ -14,21 +14,24 @@ import { Icon } from "../../kit/icons";
 import { ColumnMenu, List, ListCsv } from "../../kit/list";
 import { Head, shell, State, Text } from "../../kit/parts";
 import { t } from "../../words/shared";
+import { askOf, cliOf, FILTERS, LIMIT, orderOf } from "./asked";
 import { Flags, isOver, jobColumns, jobName } from "./columns";
+import { Filters, States } from "./filters";
 import { archiveChosen, MOST, retryChosen, stopChosen } from "./many";
 
 const w = words({
     v_live: ["Live", "进行中"],
     v_failed: ["Failed this week", "本周失败"],
-    search: ["Name or id", "名称或编号"],
-    f_state: ["State", "状态"],
     empty: ["No jobs yet", "还没有作业"],
     empty_text: [
         "A job starts from a preset: pick a model and a data set, and the page says when it would start.",
         "从预设开始：选择模型和数据集，页面会给出预计启动时间。",
     ],
     n_jobs: ["{0} jobs", "{0} 个作业"],
-    more: ["The newest {0} are shown. Filter to see older ones.", "显示最新的 {0} 个。用筛选查看更早的。"],
+    some_of: ["{0} of {1} jobs", "{1} 个作业中的 {0} 个"],
+    sorted_here: ["Only these {0} rows are in that order.", "仅这 {0} 行按此排序。"],
+    next_page: ["Next {0}", "后 {0} 个"],
+    first_page: ["To the first", "回到开头"],
     none_live: ["None of the chosen jobs is live", "所选作业均已结束"],
     none_over: ["None of the chosen jobs has ended", "所选作业均未结束"],
     too_many: ["At most {0} at once", "一次最多 {0} 个"],
@@ -36,20 +39,7 @@ const w = words({
     view_name: ["Name of the view", "视图名称"],
     view_keep: ["Save", "保存"],
     view_forget: ["Forget view {0}", "删除视图 {0}"],
-    since: ["Submitted in", "提交于"],
-    last_7d: ["the last 7 days", "近 7 天"],
 });
-
-const FILTERS = ["state", "user", "project", "pool", "workload", "since"] as const;
-const LIMIT = 1000;
-
-/** The command line that prints the same list. */
-function cliOf(q: URLSearchParams): string {
-    const parts = ["argus ls"];
-    if (q.get("mine") !== "1") parts.push("-a");
-    for (const f of FILTERS) if (q.get(f)) parts.push(`--${f} ${shell(q.get(f)!)}`);
-    return parts.join(" ");
-}
 
 interface View {
     says: string;
@@ -141,53 +131,6 @@ function Views({ q }: { q: URLSearchParams }) {
     );
 }
 
-function Filters({ q }: { q: URLSearchParams }) {
-    return (
-        <>
-            <label class="search">
-                <Icon name="search" />
-                <input
-                    type="search"
-                    aria-label={w("search")}
-                    placeholder={w("search")}
-                    value={q.get("q") ?? ""}
-                    onInput={(e) => setQuery({ q: e.currentTarget.value })}
-                />
-            </label>
-            {FILTERS.map((f) => {
-                const value = q.get(f);
-                if (!value) return null;
-                const states = value.split(",");
-                return (
-                    <span class="fchip">
-                        <span>
-                            {f === "since" ? w("since") : t(f === "state" ? "state" : f)}{" "}
-                            <b>
-                                {f === "state" && value !== "live" ? (
-                                    states.map((s) => <State of={s} />)
-                                ) : f === "state" ? (
-                                    w("v_live")
-                                ) : value === "7d" ? (
-                                    w("last_7d")
-                                ) : (
-                                    <Text of={value} />
-                                )}
-                            </b>
-                        </span>
-                        <button
-                            type="button"
-                            aria-label={`${t("clear_filters")}: ${f}`}
-                            onClick={() => setQuery({ [f]: null })}
-                        >
-                            <Icon name="close" />
-                        </button>
-                    </span>
-                );
-            })}
-        </>
-    );
-}
-
 function PickBar(p: { rows: JobItem[]; chosen: Set<string>; done: (ids: string[]) => void; clear: () => void }) {
     const { rows, chosen, done, clear } = p;
     const picked = rows.filter((j) => chosen.has(j.id));
@@ -264,6 +207,28 @@ const Card = ({ of: j }: { of: JobItem }) => (
     </>
 );
 
+/** Of a list that is longer than a page: the pages beside this one. */
+function Foot({ q, next, shown }: { q: URLSearchParams; next: string | null | undefined; shown: number }) {
+    const to = (after: string | null) => withQuery("/jobs", { ...Object.fromEntries(q), after });
+    return (
+        <div class="listfoot">
+            {q.get("sort") && !orderOf(q.get("sort")) && w("sorted_here", n(shown))}
+            {q.has("after") && (
+                <a class="link" href={to(null)}>
+                    {w("first_page")}
+                </a>
+            )}
+            {next && (
+                <a class="link" href={to(next)}>
+                    {w("next_page", n(LIMIT))}
+                </a>
+            )}
+        </div>
+    );
+}
+
+const n = (x: number) => x.toLocaleString("en-US");
+
 export default function Jobs() {
     const q = query.value;
     const [chosen, setChosen] = useState(new Set<string>());
@@ -271,27 +236,24 @@ export default function Jobs() {
     const asked = useAsk(
         "GET /v1/jobs",
         {
-            query: {
-                limit: LIMIT,
-                all: q.get("mine") !== "1",
-                q: q.get("q") ?? undefined,
-                state: q.get("state") ?? undefined,
-                user: q.get("user") ?? undefined,
-                project: q.get("project") ?? undefined,
-                pool: q.get("pool") ?? undefined,
-                workload: q.get("workload") ?? undefined,
-                since: q.get("since") ?? undefined,
-            },
+            query: askOf(q),
         },
         { topics: ["jobs"] },
     );
     const columns = jobColumns();
     const rows = asked.data?.jobs;
+    const total = asked.data?.total ?? rows?.length ?? 0;
+    const isPart = !!asked.data?.next_cursor || q.has("after");
+    const sort = q.get("sort");
     const filters = [...FILTERS, "q"].filter((f) => q.get(f)).length;
     const known = useMemo(() => columns, [document.documentElement.lang]);
     return (
         <>
-            <Head title={t("jobs")} sub={rows && w("n_jobs", rows.length)} cli={cliOf(q)} />
+            <Head
+                title={t("jobs")}
+                sub={rows && (isPart ? w("some_of", n(rows.length), n(total)) : w("n_jobs", n(total)))}
+                cli={cliOf(q, shell)}
+            />
             <Views q={q} />
             <div class="filters bar-of">
                 <Filters q={q} />
@@ -300,6 +262,7 @@ export default function Jobs() {
                     {rows && <ListCsv rows={rows} columns={known} />}
                 </span>
             </div>
+            {rows && <States of={asked.data?.states} />}
             {asked.why || !rows ? (
                 <Pending of={asked} lines={10} framed />
             ) : rows.length === 0 ? (
@@ -328,12 +291,13 @@ export default function Jobs() {
                     keyOf={(j) => j.id}
                     nameOf={jobName}
                     href={(j) => `/jobs/${encodeURIComponent(j.id)}`}
-                    sort={q.get("sort")}
-                    onSort={(sort) => setQuery({ sort })}
+                    sort={sort}
+                    isSorted={isPart && !!orderOf(sort)}
+                    onSort={(sort) => setQuery({ sort, after: null })}
                     chosen={chosen}
                     onChoose={setChosen}
                     card={(j) => <Card of={j} />}
-                    foot={asked.data?.next_cursor ? <div class="listfoot">{w("more", LIMIT)}</div> : undefined}
+                    foot={isPart ? <Foot q={q} next={asked.data?.next_cursor} shown={rows.length} /> : undefined}
                 />
             )}
             {rows && (

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the list of jobs is asked for, from its address alone.
+import { describe, expect, it } from "vitest";
+import { askOf, cliOf, orderOf, toggled } from "../src/pages/jobs/asked";
+
+const q = (text: string) => new URLSearchParams(text);
+
+describe("an address of the list", () => {
+    it("is an order where the server has it", () => {
+        expect(orderOf("-gpu_hours")).toEqual({ sort: "gpu_hours", order: "desc" });
+        expect(orderOf("name")).toEqual({ sort: "name", order: "asc" });
+        expect(orderOf("eta")).toBeUndefined(); // known to the forecast alone
+        expect(orderOf(null)).toBeUndefined();
+    });
+    it("is a request", () => {
+        const ask = askOf(q("state=live&flag=HUNG&sort=-step&after=d16-7&mine=1"));
+        expect(ask).toMatchObject({
+            state: "live",
+            flag: "HUNG",
+            sort: "step",
+            order: "desc",
+            cursor: "d16-7",
+            all: false,
+        });
+        expect(ask.user).toBeUndefined();
+    });
+    it("is a command line", () => {
+        const line = cliOf(q("user=a b&sort=name&mine=0"), (w) => `'${w}'`);
+        expect(line).toBe("argus ls -a --user 'a b' --sort name --order asc");
+    });
+});
+
+describe("a facet", () => {
+    it("adds and takes away, and ends 'live'", () => {
+        expect(toggled(null, "FAILED")).toBe("FAILED");
+        expect(toggled("FAILED,TIMEOUT", "FAILED")).toBe("TIMEOUT");
+        expect(toggled("live", "FAILED")).toBe("FAILED");
+    });
+});
