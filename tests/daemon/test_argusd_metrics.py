@@ -195,6 +195,8 @@ def test_steps_that_are_run_again(argusd):
     assert curves["series"]["critic/score/mean"]["step"] == list(range(1, 9))
     assert curves["series"]["again"]["step"] == [6, 7, 8]
     assert curves["superseded"] == [{"attempt": 1, "from_step": 6, "to_step": 7}]
+    old = t.curves("?keys=critic/*&superseded=1")["superseded"][0]["series"]
+    assert old.keys() == {"critic/score/mean"} and old["critic/score/mean"]["step"] == [6, 7], "and what it had told"
     marked = [(r["attempt"], r["step"]) for r in t.merged() if r.get("superseded")]
     assert marked == [(1, 6), (1, 7)]
     t.steps(9, 10, 2, **{"timing_s/save_checkpoint": 0.5})

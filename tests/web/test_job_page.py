@@ -2,6 +2,8 @@
 """What is done with a job in a browser: its logs by rank, a checkpoint resumed, jobs compared, a view of the list
 kept."""
 
+import json
+
 import pytest
 import standin
 from webbed import CHROMIUM, World
@@ -83,6 +85,43 @@ def test_jobs_are_compared(browser, world):
     page.wait_for_selector(".charts canvas")
     page.click("[aria-label='Leave gsm8k grpo 14b out']")
     until(lambda: page.locator("table").first.locator("tbody tr").count() == 1, "one is left")
+    page.context.close()
+
+
+def test_a_curve_of_two_attempts(browser, world):
+    """What was run again stands grey beside it; a restart, a checkpoint and a finding are marks, and so is said."""
+    job = world.jobs["failed"]
+    series = lambda steps: {"step": steps, "value": steps, "min": steps, "max": steps,  # noqa: E731
+                            "time": [1.79e9 + s for s in steps]}  # fmt: skip
+    metrics = {
+        "id": job, "state": "FAILED", "summary": None, "keys": ["train/loss", "kl"], "cut": False,
+        "series": {"train/loss": series(list(range(1, 60))), "kl": {**series([1, 2]), "value": [-1, 2]}},
+        "superseded": [{"attempt": 1, "from_step": 30, "to_step": 40,
+                        "series": {"train/loss": series(list(range(30, 41)))}}],
+    }  # fmt: skip
+    saved = {"step": 20, "state": "complete", "verified": False, "bytes": 4, "at": "2026-11-26T08:00:00Z",
+             "attempt": 1, "value": None, "why": None}  # fmt: skip
+    whole = world.argusd.job(job)
+    first = whole["attempts"][0]
+    whole["attempts"] = [{**first, "k": 1}, {**first, "k": 2}]
+    page = browser.page()
+    answers = {"metrics?*": metrics, "checkpoints": {"id": job, "bytes": 4, "checkpoints": [saved]}}
+    for path, body in answers.items():
+        said = json.dumps(body)
+        page.route(f"**/v1/jobs/{job}/{path}",
+                   lambda r, _, said=said: r.fulfill(body=said, content_type="application/json"))  # fmt: skip
+    page.route(f"**/v1/jobs/{job}", lambda r: r.fulfill(body=json.dumps(whole), content_type="application/json"))
+    page.goto(f"{world.argusd.url}/jobs/{job}")
+    page.wait_for_selector("#curves canvas")
+    legend = page.inner_text("#curves .legend")
+    assert all(word in legend for word in ("restart", "checkpoint", "finding", "run again")), legend
+    page.click("#curves .seg button:has-text('Log')")
+    page.wait_for_url("**scale=log**")
+    page.fill("#curves input[type=search]", "kl")
+    page.wait_for_selector("#curves .key:has-text('not above 0')")
+    page.click("#curves .seg button:has-text('Time')")
+    page.wait_for_url("**axis=time**")
+    assert page.wrong == []
     page.context.close()
 
 

@@ -13,12 +13,14 @@
 #include "fsroot/tree/rootfile.h"
 
 static const uint64_t LOAD_MAX = 256ULL << 20;
+enum { VOID_POINTS = 64 }; /* there may be METRIC_VOIDS_MAX such tables */
 
 struct metric_curves {
     char *root, *job;
     size_t points;
     struct metric_table *table;
     struct metric_void voids[METRIC_VOIDS_MAX];
+    struct metric_table *void_tables[METRIC_VOIDS_MAX];
     size_t n_voids;
     uint64_t bytes; /* of the file, read so far */
     ino_t file;     /* which one that was */
@@ -38,25 +40,41 @@ struct metric_curves *metric_curves_new(const char *root, const char *job, size_
     return c;
 }
 
+static void forget_voids(struct metric_curves *c)
+{
+    for (size_t i = 0; i < c->n_voids; i++)
+        metric_table_free(c->void_tables[i]);
+    c->n_voids = 0;
+}
+
 void metric_curves_free(struct metric_curves *c)
 {
     if (!c)
         return;
+    forget_voids(c);
     metric_table_free(c->table);
     free(c->root);
     free(c->job);
     free(c);
 }
 
-static void note_void(struct metric_curves *c, const struct metric_record *rec)
+/* In a table of its own it counts. */
+static void note_void(struct metric_curves *c, struct metric_record *rec)
 {
-    struct metric_void *v = c->n_voids ? &c->voids[c->n_voids - 1] : NULL;
+    rec->superseded = false;
+    size_t i = c->n_voids ? c->n_voids - 1 : 0;
+    bool goes_on = c->n_voids && c->voids[i].attempt == rec->attempt;
+    if (goes_on)
+        metric_table_add(c->void_tables[i], rec);
     if (!metric_is_training(rec))
         return;
-    if (v && v->attempt == rec->attempt)
-        v->last = rec->step;
-    else if (c->n_voids < METRIC_VOIDS_MAX)
-        c->voids[c->n_voids++] = (struct metric_void){rec->attempt, rec->step, rec->step};
+    if (goes_on) {
+        c->voids[i].last = rec->step;
+    } else if (c->n_voids < METRIC_VOIDS_MAX) {
+        c->voids[c->n_voids] = (struct metric_void){rec->attempt, rec->step, rec->step};
+        c->void_tables[c->n_voids] = metric_table_new(VOID_POINTS);
+        metric_table_add(c->void_tables[c->n_voids++], rec);
+    }
 }
 
 static void curves_record(struct metric_record *rec, uint64_t end, void *arg)
@@ -79,7 +97,7 @@ static void begin_anew(struct metric_curves *c, ino_t file)
 {
     metric_table_free(c->table);
     c->table = metric_table_new(c->points);
-    c->n_voids = 0;
+    forget_voids(c);
     c->bytes = 0;
     c->file = file;
     c->attempt = 0;
@@ -112,6 +130,11 @@ int metric_curves_update(struct metric_curves *c, struct err *err)
 const struct metric_table *metric_curves_table(const struct metric_curves *c)
 {
     return c->table;
+}
+
+const struct metric_table *metric_curves_void_table(const struct metric_curves *c, size_t i)
+{
+    return c->void_tables[i];
 }
 
 const struct metric_void *metric_curves_voids(const struct metric_curves *c, size_t *ret_n)

@@ -52,6 +52,8 @@ void metric_curves_free(struct metric_curves *c); /* NULL is fine */
 must_check int metric_curves_update(struct metric_curves *c, struct err *err);
 /* Borrowed until the next update. */
 const struct metric_table *metric_curves_table(const struct metric_curves *c);
+/* The values of those steps, coarser than the others'; borrowed until the next update. */
+const struct metric_table *metric_curves_void_table(const struct metric_curves *c, size_t i);
 /* The first ones, at most METRIC_VOIDS_MAX; borrowed. */
 const struct metric_void *metric_curves_voids(const struct metric_curves *c, size_t *ret_n);
 /* True if the file is larger than the part that is read. */

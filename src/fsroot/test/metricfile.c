@@ -147,6 +147,10 @@ static void marks_what_is_run_again(void **state)
     assert_int_equal(v->attempt, 1);
     assert_int_equal(v->first, 3);
     assert_int_equal(v->last, 5);
+    const struct metric_table *old = metric_curves_void_table(c, 0);
+    assert_int_equal(metric_table_points(old), 3);
+    assert_true(metric_table_range(old, metric_table_find(old, "a"), 0, 1, &p));
+    assert_true(p.last == 3 && p.value == 3);
     const struct metric_table *t = metric_curves_table(c);
     assert_int_equal(metric_table_points(t), 3);
     assert_true(metric_table_range(t, 0, 2, 3, &p) && p.value > 29.5);

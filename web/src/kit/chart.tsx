@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shownTheme } from "../base/prefs";
 import { clock, figure, visible, NOTHING } from "../base/say";
-import type { Line, plot as Plot } from "./plot";
+import type { Line, Mark, plot as Plot } from "./plot";
 
 /** An exponential mean that begins at the first value. weight 0: as it is. */
 export function smooth(y: (number | null)[], weight: number): (number | null)[] {
@@ -17,14 +17,23 @@ export function smooth(y: (number | null)[], weight: number): (number | null)[] 
     });
 }
 
+/** A logarithm has no place for what is not above 0. */
+export const takesLog = (lines: Line[]) => {
+    const known = lines.flatMap((l) => l.y.filter((v) => v !== null && Number.isFinite(v)) as number[]);
+    return known.length > 0 && known.every((v) => v > 0);
+};
+
 export function Chart(p: {
     title: string;
     keyName?: string;
     lines: Line[];
     smoothing?: number;
     isTime?: boolean;
+    isLog?: boolean;
+    /** What is said where a logarithm was asked for and cannot be. */
+    noLog?: string;
     height?: number;
-    marks?: { x: number; label: string }[];
+    marks?: Mark[];
     sync?: string;
     /** What it shows, for who does not see it. */
     says: string;
@@ -32,11 +41,15 @@ export function Chart(p: {
 }) {
     const box = useRef<HTMLDivElement>(null);
     const [under, setUnder] = useState<{ y: (number | null)[]; x: number } | null>(null);
+    const isLog = !!p.isLog && takesLog(p.lines);
+    const now = p.lines.filter((l) => !l.isOld);
     const newest = p.lines[0]?.y.findLast((v) => v !== null) ?? null;
     const shape = JSON.stringify([
         p.lines.map((l) => [l.label, l.x.length, l.x.at(-1), l.y.at(-1)]),
         p.smoothing,
         p.isTime,
+        isLog,
+        p.marks,
     ]);
     useEffect(() => {
         let made: ReturnType<typeof Plot> | null = null;
@@ -45,10 +58,14 @@ export function Chart(p: {
         const few = p.lines.every((l) => l.x.length <= 24);
         const lines =
             weight && !few
-                ? p.lines.flatMap((l) => [
-                      { ...l, y: smooth(l.y, weight) },
-                      { ...l, label: `${l.label} raw`, faint: true },
-                  ])
+                ? p.lines.flatMap((l) =>
+                      l.isOld
+                          ? [{ ...l, y: smooth(l.y, weight) }]
+                          : [
+                                { ...l, y: smooth(l.y, weight) },
+                                { ...l, label: `${l.label} raw`, faint: true },
+                            ],
+                  )
                 : p.lines;
         void import("./plot").then(({ plot }) => {
             if (gone || !box.current) return;
@@ -57,6 +74,7 @@ export function Chart(p: {
                 height: p.height ?? 128,
                 sync: p.sync ?? "page",
                 isTime: !!p.isTime,
+                isLog,
                 marks: p.marks ?? [],
                 say: figure,
                 onCursor: (values, x) => setUnder(values && x !== null ? { y: values, x } : null),
@@ -68,11 +86,11 @@ export function Chart(p: {
         };
     }, [shape, shownTheme.value, p.height]);
     const place = (x: number) => (p.isTime ? clock(x * 1000) : String(Number(x.toPrecision(6))));
-    /** Of several lines each one's value; a smoothed line is followed by its raw shade. */
+    /** Of several lines each one's value; a smoothed line is followed by its raw shade, and old ones are the last. */
     const others = (y: (number | null)[]) => {
-        const each = y.length / p.lines.length;
-        if (p.lines.length < 2) return "";
-        return ` · ${p.lines.map((l, i) => `${l.label} ${figure(y[i * each])}`).join(", ")}`;
+        const each = (y.length - (p.lines.length - now.length)) / now.length;
+        if (now.length < 2) return "";
+        return ` · ${now.map((l, i) => `${l.label} ${figure(y[i * each])}`).join(", ")}`;
     };
     return (
         <figure class="chart">
@@ -84,6 +102,7 @@ export function Chart(p: {
             {p.keyName && (
                 <div class="key">
                     {under ? `${visible(p.keyName)} · ${place(under.x)}${others(under.y)}` : visible(p.keyName)}
+                    {p.isLog && !isLog && p.noLog && ` · ${p.noLog}`}
                 </div>
             )}
             <div

@@ -13,14 +13,23 @@ export interface Line {
     color: string;
     dashed?: boolean;
     faint?: boolean;
+    /** Steps that were run again: grey, behind the others. */
+    isOld?: boolean;
+}
+export type MarkKind = "restart" | "checkpoint" | "finding";
+export interface Mark {
+    x: number;
+    label: string;
+    kind: MarkKind;
 }
 export interface PlotOptions {
     lines: Line[];
     height: number;
     sync: string;
     isTime: boolean;
+    isLog: boolean;
     /** Where the x axis is marked, with a word. */
-    marks: { x: number; label: string }[];
+    marks: Mark[];
     say: (v: number) => string;
     /** The index under the pointer, of the joined x; null: the pointer is elsewhere. */
     onCursor: (values: (number | null)[] | null, x: number | null) => void;
@@ -40,24 +49,47 @@ export function joined(lines: Line[]): uPlot.AlignedData {
     return [xs, ...ys] as uPlot.AlignedData;
 }
 
+const TONES: Record<MarkKind, { line: string; text: string }> = {
+    restart: { line: "--warn-fill", text: "--warn" },
+    checkpoint: { line: "--text-3", text: "--text-3" },
+    finding: { line: "--bad-fill", text: "--bad" },
+};
+
 function marked(marks: PlotOptions["marks"]): uPlot.Plugin {
     return {
         hooks: {
             draw: (u) => {
                 const { ctx, bbox } = u;
+                const px = devicePixelRatio;
+                const bottom = bbox.top + bbox.height;
+                let free = bbox.left; // where a word has room, from the left
                 ctx.save();
-                ctx.strokeStyle = token("--bad-fill");
-                ctx.fillStyle = token("--bad");
-                ctx.font = `${11 * devicePixelRatio}px ${token("--sans")}`;
-                ctx.textAlign = "right";
-                ctx.setLineDash([3 * devicePixelRatio, 2 * devicePixelRatio]);
+                ctx.font = `${11 * px}px ${token("--sans")}`;
                 for (const m of marks) {
                     const x = Math.round(u.valToPos(m.x, "x", true));
+                    if (x < bbox.left || x > bbox.left + bbox.width) continue; // zoomed away
+                    const tone = TONES[m.kind];
                     ctx.beginPath();
+                    if (m.kind === "checkpoint") {
+                        ctx.fillStyle = token(tone.line);
+                        ctx.moveTo(x, bottom - 6 * px);
+                        ctx.lineTo(x - 3 * px, bottom);
+                        ctx.lineTo(x + 3 * px, bottom);
+                        ctx.fill();
+                        continue;
+                    }
+                    ctx.strokeStyle = token(tone.line);
+                    ctx.fillStyle = token(tone.text);
+                    ctx.setLineDash([3 * px, 2 * px]);
                     ctx.moveTo(x, bbox.top);
-                    ctx.lineTo(x, bbox.top + bbox.height);
+                    ctx.lineTo(x, bottom);
                     ctx.stroke();
-                    ctx.fillText(m.label, x - 4, bbox.top + 10 * devicePixelRatio);
+                    const wide = ctx.measureText(m.label).width + 4 * px;
+                    const left = x - wide >= free;
+                    if (!left && (x < free || x + wide > bbox.left + bbox.width)) continue; // it would lie on another
+                    ctx.textAlign = left ? "right" : "left";
+                    ctx.fillText(m.label, left ? x - 4 * px : x + 4 * px, bbox.top + 10 * px);
+                    free = left ? x : x + wide;
                 }
                 ctx.restore();
             },
@@ -84,18 +116,26 @@ export function plot(el: HTMLElement, o: PlotOptions): { destroy: () => void } {
             cursor: { sync: { key: o.sync }, drag: { x: true, y: false }, points: { size: 6 }, y: false },
             scales: {
                 x: { time: o.isTime },
-                y: { range: (_u, lo, hi) => (lo === hi ? (lo === 0 ? [0, 1] : [lo - 1, hi + 1]) : [lo, hi]) },
+                y: o.isLog
+                    ? { distr: 3, range: (_u, lo, hi) => uPlot.rangeLog(lo, hi, 10, false) }
+                    : { range: (_u, lo, hi) => (lo === hi ? (lo === 0 ? [0, 1] : [lo - 1, hi + 1]) : [lo, hi]) },
             },
             axes: [
                 // A day is a second line below its hours, a year below its days.
                 { ...axis, grid: { show: false }, size: o.isTime ? 36 : 22, gap: 4, space: 60 },
-                { ...axis, size: 46, gap: 6, space: 34, values: (_u, vs) => vs.map((v) => o.say(v)) },
+                {
+                    ...axis,
+                    size: 46,
+                    gap: 6,
+                    space: 34,
+                    values: (_u, vs) => vs.map((v) => (v === null ? "" : o.say(v))),
+                },
             ],
             series: [
                 {},
                 ...o.lines.map((l) => ({
                     label: l.label,
-                    stroke: () => token(l.color) + (l.faint ? "59" : ""),
+                    stroke: () => token(l.isOld ? "--text-3" : l.color) + (l.faint || l.isOld ? "59" : ""),
                     width: l.faint ? 1 : 1.5,
                     dash: l.dashed ? [4, 3] : undefined,
                     spanGaps: true,

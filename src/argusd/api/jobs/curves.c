@@ -40,7 +40,7 @@ struct curves {
     struct kept *kept; /* whose table that is; NULL: our own */
     const char *state; /* a literal */
     int64_t since, points;
-    bool csv;
+    bool csv, want_voids;
     struct buf out;
     struct err err;
     int result;
@@ -110,12 +110,23 @@ static const struct field series_rows[] = {
 };
 static const struct field_table metric_series_table = FIELD_TABLE(NULL, series_rows, series_page);
 
-static const struct field void_rows[] = {
-    FIELD_AT(metric_void, "attempt", FIELD_INT32, attempt),
-    FIELD_AT(metric_void, "from_step", FIELD_INT, first),
-    FIELD_AT(metric_void, "to_step", FIELD_INT, last),
+/* Steps that were run again. */
+struct void_page {
+    struct metric_void steps;
+    const char *series; /* NULL: was not asked for */
 };
-static const struct field_table void_table = FIELD_TABLE(NULL, void_rows, metric_void);
+static const struct field void_rows[] = {
+    FIELD_AT(void_page, "attempt", FIELD_INT32, steps.attempt),
+    FIELD_AT(void_page, "from_step", FIELD_INT, steps.first),
+    FIELD_AT(void_page, "to_step", FIELD_INT, steps.last),
+    FIELD_AT(void_page,
+             "series",
+             FIELD_JSON,
+             series,
+             .flags = FIELD_OMIT,
+             .schema = MAP(REF("Series"))),
+};
+static const struct field_table void_table = FIELD_TABLE(NULL, void_rows, void_page);
 
 struct curves_page {
     const char *id, *state, *summary, *series;
@@ -170,17 +181,34 @@ static void put_series(const struct shown *s, struct buf *out)
     free(v);
 }
 
+/* What that attempt had told of the steps that were run again. */
+static void put_void_series(struct curves *c, size_t i, struct buf *out)
+{
+    struct shown s;
+    curves_choose(c, metric_curves_void_table(c->curves, i), &s);
+    put_series(&s, out);
+    free(s.keys);
+}
+
 static void curves_put_json(struct curves *c, const struct shown *s)
 {
     struct jout j = jout_begin(&c->out);
     struct buf series = BUF_INIT(CURVES_MAX_BYTES);
     size_t n, keys = metric_table_keys(s->t);
     const struct metric_void *voids = metric_curves_voids(c->curves, &n);
+    struct void_page v[METRIC_VOIDS_MAX];
+    struct buf old[METRIC_VOIDS_MAX];
+    for (size_t i = 0; i < n; i++) {
+        old[i] = BUF_INIT(CURVES_MAX_BYTES);
+        if (c->want_voids)
+            put_void_series(c, i, &old[i]);
+        v[i] = (struct void_page){voids[i], c->want_voids ? buf_str(&old[i]) : NULL};
+    }
     struct curves_page page = {.id = c->id,
                                .state = c->state,
                                .summary = c->summary,
                                .keys = {.v = xcalloc(keys + 1, sizeof(char *)), .n = keys},
-                               .superseded = {.v = (void *)(uintptr_t)voids, .n = n},
+                               .superseded = {.v = v, .n = n},
                                .cut = metric_curves_is_cut(c->curves)};
     for (size_t k = 0; k < keys; k++)
         page.keys.v[k] = (char *)(uintptr_t)metric_table_key(s->t, k); /* only written out */
@@ -188,6 +216,10 @@ static void curves_put_json(struct curves *c, const struct shown *s)
     page.series = buf_str(&series);
     field_to_json(&job_metrics_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     c->out.failed |= series.failed;
+    for (size_t i = 0; i < n; i++) {
+        c->out.failed |= old[i].failed;
+        buf_release(&old[i]);
+    }
     free(page.keys.v);
     buf_release(&series);
 }
@@ -376,6 +408,7 @@ static void curves_answer(struct http_req *req,
                          .since = since,
                          .points = points,
                          .csv = wants_csv(req),
+                         .want_voids = http_req_query_bool(req, "superseded", false),
                          .out = BUF_INIT(CURVES_MAX_BYTES)};
     c->kept = take_kept(a, job->id);
     c->curves = c->kept ? c->kept->curves
@@ -396,6 +429,8 @@ static const struct http_param metric_params[] = {
     {"points", HTTP_PARAM_INTEGER,
      "points of a curve at most, up to 512; a point keeps the smallest and greatest value of its "
      "steps"},
+    {"superseded", HTTP_PARAM_BOOLEAN,
+     "with what attempts told of the steps that later ones ran again: superseded[].series"},
     {"format", HTTP_PARAM_STRING, "json or csv; Accept: text/csv does the same"},
     {0}};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // curves.tsx - what a training wrote, as curves: the ones that tell whether it learns first, the rest by name.
 import { useState } from "preact/hooks";
-import type { Job, Series } from "../../made/api";
+import type { Checkpoint, Finding, Job } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { figure } from "../../base/say";
 import { query, setQuery } from "../../base/url";
@@ -11,6 +11,7 @@ import { Icon } from "../../kit/icons";
 import { CopyCsv, Panel, Seg } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { isOver } from "../jobs/columns";
+import { linesOf, marksOf } from "./stitch";
 import { w } from "./words";
 
 /** What each kind of training is looked at by, in this order; the first that is there of each line. */
@@ -42,20 +43,29 @@ const titleOf = (key: string) => {
     return name.charAt(0).toUpperCase() + name.slice(1);
 };
 
-/** A curve by the clock: points whose moment nobody wrote down are left out. */
-function byTime(s: Series): { x: number[]; y: (number | null)[] } {
-    const known = s.time.flatMap((at, i) => (at === null ? [] : [{ at, value: s.value[i] ?? null }]));
-    return { x: known.map((p) => p.at), y: known.map((p) => p.value) };
+/** What the marks mean, of those that are there. */
+function Legend({ kinds, isOld }: { kinds: Set<string>; isOld: boolean }) {
+    if (!kinds.size && !isOld) return null;
+    return (
+        <p class="legend small mid">
+            {kinds.has("restart") && <span class="k-restart">{w("m_restart")}</span>}
+            {kinds.has("checkpoint") && <span class="k-checkpoint">{w("m_checkpoint")}</span>}
+            {kinds.has("finding") && <span class="k-finding">{w("m_finding")}</span>}
+            {isOld && <span class="k-old">{w("m_old")}</span>}
+        </p>
+    );
 }
 
-export function Curves({ job }: { job: Job }) {
+export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Finding[] }) {
+    const { job } = p;
+    const isLog = query.value.get("scale") === "log";
     const smoothing = Number(query.value.get("smooth") ?? "0.6");
     const isTime = query.value.get("axis") === "time";
     const [find, setFind] = useState("");
     const [all, setAll] = useState(false);
     const asked = useAsk(
         "GET /v1/jobs/{id}/metrics",
-        { path: { id: job.id }, query: { points: 512 } },
+        { path: { id: job.id }, query: { points: 512, superseded: true } },
         isOver(job) ? {} : { topics: ["jobs"], about: (id) => id === job.id, every: 15_000 },
     );
     const keys = asked.data?.keys ?? [];
@@ -63,6 +73,7 @@ export function Curves({ job }: { job: Job }) {
     const found = find ? keys.filter((k) => k.toLowerCase().includes(find.toLowerCase())) : all ? keys : first;
     const shown = found.slice(0, 60);
     const series = asked.data?.series ?? {};
+    const marks = asked.data ? marksOf({ ...p, restart: (k) => w("m_restart_n", k) }, asked.data, isTime) : [];
     return (
         <Panel
             id="curves"
@@ -101,6 +112,15 @@ export function Curves({ job }: { job: Job }) {
                                 { value: "time", says: t("by_time") },
                             ]}
                         />
+                        <Seg
+                            label={w("y_scale")}
+                            value={isLog ? "log" : ""}
+                            onChange={(v) => setQuery({ scale: v })}
+                            of={[
+                                { value: "", says: w("linear") },
+                                { value: "log", says: w("log") },
+                            ]}
+                        />
                         <CopyCsv
                             head={["step", ...shown]}
                             rows={() => {
@@ -127,7 +147,6 @@ export function Curves({ job }: { job: Job }) {
                         {shown.map((k) => {
                             const s = series[k];
                             if (!s) return null;
-                            const line = isTime ? byTime(s) : { x: s.step, y: s.value };
                             return (
                                 <Chart
                                     key={k}
@@ -136,17 +155,19 @@ export function Curves({ job }: { job: Job }) {
                                     smoothing={smoothing}
                                     sync={job.id}
                                     isTime={isTime}
-                                    marks={
-                                        job.state === "FAILED" && line.x.length
-                                            ? [{ x: line.x.at(-1)!, label: job.reason.code }]
-                                            : []
-                                    }
-                                    lines={[{ label: k, ...line, color: "--c1" }]}
+                                    isLog={isLog}
+                                    noLog={w("no_log")}
+                                    marks={marks}
+                                    lines={linesOf(k, asked.data!, isTime)}
                                     says={w("curve_says", k, figure(s.value.at(-1)), s.step.at(-1) ?? 0)}
                                 />
                             );
                         })}
                     </div>
+                    <Legend
+                        kinds={new Set(marks.map((m) => m.kind))}
+                        isOld={asked.data.superseded.some((v) => v.series && Object.keys(v.series).length)}
+                    />
                     {!find && keys.length > first.length && (
                         <button type="button" class="more" onClick={() => setAll(!all)}>
                             {all ? w("fewer") : w("more_keys", keys.length - first.length)}

@@ -495,7 +495,11 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
     const about = (x: string) => x === id;
     const asked = useAsk("GET /v1/jobs/{id}", { path: { id } }, { topics: ["jobs"], about });
     const job = asked.data;
-    const found = useAsk(job && isOver(job) ? "GET /v1/jobs/{id}/findings" : null, { path: { id } });
+    const found = useAsk(
+        job && (isOver(job) || job.attempt > 1) ? "GET /v1/jobs/{id}/findings" : null,
+        { path: { id } },
+        { topics: ["jobs"], about },
+    );
     const saved = useAsk(
         job ? "GET /v1/jobs/{id}/checkpoints" : null,
         { path: { id } },
@@ -524,7 +528,8 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
         );
     const may = session.value?.role !== "viewer";
     const attempt = Number(query.value.get("attempt") ?? job.attempt) || job.attempt || 1;
-    const finding = found.data?.findings.find((f) => f.attempt === attempt) ?? found.data?.findings.at(-1);
+    const findings = found.data?.findings ?? [];
+    const finding = findings.find((f) => f.attempt === attempt) ?? (isOver(job) ? findings.at(-1) : undefined);
     const checkpoints = saved.data?.checkpoints ?? [];
     const sections: [string, string][] = [
         ...(finding ? ([["finding", w("s_finding")]] as [string, string][]) : []),
@@ -557,7 +562,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                 <Sections ids={sections} />
                 {finding && <FindingPanel job={job} of={finding} checkpoints={checkpoints} may={may} />}
                 <Opinions of={found.data?.opinions ?? []} />
-                <Curves job={job} />
+                <Curves job={job} checkpoints={checkpoints} findings={found.data?.findings ?? []} />
                 <Gpus job={job} />
                 {job.attempt > 0 ? (
                     <Log
