@@ -390,6 +390,16 @@ void store_update_job(struct store *s, const struct store_job *job)
     put_long_text(b, WRITE_JOB_DETAIL, job->seq, job->detail);
 }
 
+void store_respec_job(struct store *s, int64_t seq, const char *pool, const char *spec)
+{
+    struct batch *b = &s->open;
+    assert(seq > 0 && spec);
+    batch_begin(b, WRITE_JOB_POOL);
+    batch_int(b, seq);
+    batch_text(b, pool);
+    put_long_text(b, WRITE_JOB_RESPEC, seq, spec);
+}
+
 void store_put_attempt(struct store *s, const struct store_attempt *attempt)
 {
     struct batch *b = &s->open;

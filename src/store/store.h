@@ -81,7 +81,8 @@ must_check int store_check(const struct store *s, struct err *err);
 
 struct store_job {
     int64_t seq; /* chosen by the caller, > 0, increasing: the order of lists */
-    /* Never change after store_put_job(). id is unique and not NULL. */
+    /* Never change after store_put_job(), but for pool and spec: store_respec_job(). id is unique
+     * and not NULL. */
     const char *id, *name, *user, *project, *workload, *cluster, *pool;
     usec_t queued_at;
     const char *spec; /* the text as it was given; NULL in lists */
@@ -173,8 +174,10 @@ struct store_idempotency {
 
 /* A new job; seq and id were never used before (else the process ends: check first). */
 void store_put_job(struct store *s, const struct store_job *job);
-/* Writes what may change; the other members but seq are ignored. Never rewrites spec. */
+/* Writes what may change; the other members but seq are ignored. */
 void store_update_job(struct store *s, const struct store_job *job);
+/* The pool and the spec of a job that waits: nothing else of it, see store_update_job(). */
+void store_respec_job(struct store *s, int64_t seq, const char *pool, const char *spec);
 /* These add a row or replace the one with the same key. */
 void store_put_attempt(struct store *s, const struct store_attempt *attempt);
 void store_put_finding(struct store *s, const struct store_finding *finding);

@@ -35,6 +35,8 @@ static const char *const writer_sql[] = {
         "UPDATE job SET state=?2, live=?3, flags=?4, reason_code=?5, reason_text=?6, nnodes=?7,"
         " n_gpus_per_node=?8, priority=?9, started_at=?10, ended_at=?11, attempt=?12,"
         " restarts=?13, step=?14, exit_code=?15, gpu_held=?16 WHERE seq=?1",
+    [WRITE_JOB_POOL] = "UPDATE job SET pool=?2 WHERE seq=?1",
+    [WRITE_JOB_RESPEC] = "UPDATE job_spec SET spec=?2 WHERE seq=?1",
     [WRITE_ATTEMPT] = "INSERT INTO attempt(job_seq, k, ray_id, state, started_at, ended_at, detail)"
                       " VALUES(?,?,?,?,?,?,?) ON CONFLICT(job_seq, k) DO UPDATE SET"
                       " ray_id=excluded.ray_id, state=excluded.state,"

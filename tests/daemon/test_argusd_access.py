@@ -47,6 +47,7 @@ ROUTES = {
     "POST /v1/jobs/{id}:hold": ("/v1/jobs/JOB:hold", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:release": ("/v1/jobs/MINE:release", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:priority": ("/v1/jobs/JOB:priority", CHANGE_JOB, {"priority": 40}),
+    "POST /v1/jobs/{id}:change": ("/v1/jobs/MINE:change?dry_run=1", CHANGE_JOB, {"timeout": "1h"}),
     "POST /v1/jobs/{id}:retry": ("/v1/jobs/ENDED:retry", CHANGE_JOB, {}),
     "POST /v1/jobs/{id}:archive": ("/v1/jobs/ENDED:archive", CHANGE_JOB, None),
     "POST /v1/jobs/{id}:unarchive": ("/v1/jobs/ENDED:unarchive", CHANGE_JOB, None),

@@ -39,6 +39,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}:hold"): ("/v1/jobs/HELD:hold", None),
     ("POST", "/v1/jobs/{id}:release"): ("/v1/jobs/HELD:release", None),
     ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", {"priority": 50}),
+    ("POST", "/v1/jobs/{id}:change"): ("/v1/jobs/HELD:change", {"timeout": "1h"}),
     ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", {}),
     ("POST", "/v1/jobs/{id}:archive"): ("/v1/jobs/PACKED:archive", None),
     ("POST", "/v1/jobs/{id}:unarchive"): ("/v1/jobs/PACKED:unarchive", None),

@@ -121,6 +121,85 @@ def test_why_in_every_state(argusd):
     assert (why(argusd, failed)["state"], bool(why(argusd, failed)["text"])) == ("FAILED", True)
 
 
+def test_why_names_each_node_and_what_has_to_end(argusd):
+    holder = argusd.submit(PATIENT, n_gpus_per_node=4, timeout="2h")
+    argusd.wait_state(holder, "RUNNING")
+    at = argusd.job(holder)["nodes"][0]["name"]
+    waits, large = argusd.submit("echo x", **WHOLE), argusd.submit("echo x", nnodes=1, n_gpus_per_node=9)
+    seen = why(argusd, waits)
+    nodes = {n["name"]: n for n in seen["nodes"]}
+    assert {n["code"] for n in nodes.values()} == {"look_gpus", "look_serves"} and len(nodes) == 2
+    assert (nodes[at]["code"], nodes[at]["free"], nodes[at]["needs"]) == ("look_gpus", 0, 4)
+    assert nodes[at]["until"] and "0 of 4 GPUs are free" in nodes[at]["text"]
+    assert all(n["planned"] for n in nodes.values())
+    (end,) = seen["frees"]
+    assert (end["job"], end["user"], end["gpus"], end["leaves"]) == (holder, "alice", 4, False)
+    assert end["at"] == nodes[at]["until"] and seen["promise"] >= end["at"]
+    assert {n["code"] for n in why(argusd, large)["nodes"]} == {"look_small"}
+    said = argusd.call("GET", f"/v1/jobs/{waits}/why", **{"Accept-Language": "zh"}).json()
+    assert "空闲 0 块" in next(n["text"] for n in said["nodes"] if n["name"] == at)
+    stranger = argusd.call("GET", f"/v1/jobs/{waits}/why", token="viewer").json()
+    assert stranger["frees"][0]["job"] in (holder, None)
+    runs = why(argusd, holder)
+    assert (runs["nodes"], runs["frees"], runs["promise"]) == ([], [], None)
+
+
+# ---- change ----
+
+
+def test_a_job_that_waits_is_changed(argusd):
+    holder = argusd.submit(PATIENT, n_gpus_per_node=4)
+    argusd.wait_state(holder, "RUNNING")
+    wide, behind = argusd.submit("echo wide", **WHOLE), argusd.submit("echo behind", n_gpus_per_node=9)
+    plan = argusd.call("POST", f"/v1/jobs/{wide}:change?dry_run=1&no_trial=1", {"nnodes": 1}, token="user").json()
+    assert plan["dry_run"] and plan["placement"]["nodes"] and plan["demand"]["gpus"] == 4
+    assert plan["changes"] == [{"key": "nnodes", "old": "2", "new": "1"}]
+    assert argusd.job(wide)["nnodes"] == 2, "a dry run changes nothing"
+    for token, body, status, says in (
+        ("user", {}, 400, "nothing is to be changed"),
+        ("user", {"nnodes": 0}, 422, "nnodes"),
+        ("user", {"entrypoint": "rm"}, 400, "entrypoint"),
+        ("viewer", {"nnodes": 1}, 403, ""),
+    ):
+        reply = argusd.call("POST", f"/v1/jobs/{wide}:change", body, token=token)
+        assert (reply.status, says in reply.body.decode()) == (status, True), reply
+    assert argusd.call("POST", f"/v1/jobs/{holder}:change", {"nnodes": 1}).status == 409
+    reply = argusd.call("POST", f"/v1/jobs/{behind}:change", {"pool": "a100", "timeout": "90m"}, token="user")
+    assert (reply.status, reply.json()["id"]) == (200, behind)
+    change(argusd, wide, "hold")
+    reply = argusd.call("POST", f"/v1/jobs/{wide}:change", {"nnodes": 1, "n_gpus_per_node": 2}, token="admin")
+    assert reply.status == 200
+    argusd.restart()  # it is on disk: row and spec
+    job = argusd.job(behind)
+    assert (job["pool"], job["resolved_spec"]["timeout"], job["state"]) == ("a100", 5400, "QUEUED")
+    assert [j["id"] for j in argusd.get("/v1/jobs?all=1&pool=a100")["jobs"]] == [behind]
+    job = argusd.job(wide)
+    assert (job["gpus"], job["resolved_spec"]["nnodes"], job["user"]) == (2, 1, "alice")
+    (event,) = (e for e in argusd.events(wide) if e["kind"] == "change")
+    assert (event["actor"], event["text"]) == ("root", "waits with a changed spec: nnodes, n_gpus_per_node")
+    assert {c["key"]: c["new"] for c in event["data"]} == {"nnodes": "1", "n_gpus_per_node": "2"}
+    change(argusd, wide, "release")
+    assert len(argusd.wait_over(wide)["attempts"]) == 1 and argusd.job(wide)["state"] == "SUCCEEDED"
+    argusd.stop_job(holder)
+    argusd.stop_job(behind)
+
+
+def test_a_change_says_who_would_wait_longer(argusd):
+    """Runs of a known length, so that starts can be foreseen."""
+    for _ in range(6):
+        argusd.wait_over(argusd.submit("timeout 1 tail -f /dev/null; true", **WHOLE))
+    holder = full(argusd)
+    first, second = (argusd.submit("echo x", timeout="10h", **WHOLE) for _ in range(2))
+    for job in (first, second):
+        argusd.wait_job(job, lambda v: v["eta"], "is foreseen")
+    plan = argusd.call("POST", f"/v1/jobs/{second}:change?dry_run=1&no_trial=1", {"priority": 90}).json()
+    assert plan["before"]["p50"] and plan["eta"]["p50"] and plan["eta"]["p50"] <= plan["before"]["p50"]
+    assert isinstance(plan["others"], list)
+    argusd.stop_job(holder)
+    for job in (first, second):
+        argusd.stop_job(job)
+
+
 def test_another_reason_wakes_who_waits_for_news(argusd):
     holder = full(argusd)
     first, second = (argusd.submit("echo x", **WHOLE) for _ in range(2))

@@ -78,6 +78,20 @@ static void talk_why(struct cli *cli, const json_t *answer)
         cli_talk(cli, "expected to start in %s", eta);
 }
 
+/* Of a change: who starts at another time because of it. */
+static void talk_others(struct cli *cli, const json_t *answer)
+{
+    struct when w = cli_when(cli, false);
+    size_t i;
+    const json_t *other;
+    json_array_foreach (json_get_array(answer, "others"), i, other) {
+        char before[WHEN_TEXT_MAX], after[WHEN_TEXT_MAX];
+        cli_talk(cli, "%s would start %s, not %s", json_get_str(other, "job", "another job"),
+                 when_point(&w, when_get(other, "after"), after),
+                 when_point(&w, when_get(other, "before"), before));
+    }
+}
+
 static void talk_account(struct cli *cli, const json_t *quota, const char *kind)
 {
     const json_t *a = json_get_object(quota, kind);
@@ -183,6 +197,7 @@ void planview_print(struct cli *cli, const char *file, const json_t *answer)
         talk_placement(cli, placement);
     else
         talk_why(cli, answer);
+    talk_others(cli, answer);
     talk_account(cli, quota, "project");
     talk_account(cli, quota, "user");
     talk_trial(cli, json_get_object(answer, "trial"));

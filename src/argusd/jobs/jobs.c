@@ -504,6 +504,30 @@ struct live *jobs_add(struct jobs *js,
     return l;
 }
 
+void jobs_respec(struct live *l,
+                 const struct job_respec *to,
+                 const char *sealed,
+                 const char *warnings)
+{
+    struct jobs *js = l->jobs;
+    struct job *j = l->job;
+    census_remove(js->census, j);
+    set_str(&j->pool, to->pool);
+    census_add(js->census, j);
+    job_set_spec(j, to->text);
+    j->demand = *to->demand;
+    j->limits = to->limits;
+    j->priority = to->priority;
+    set_str(&l->extra.warnings, warnings);
+    jobs_put(l, false);
+    store_respec_job(js->store, j->seq, j->pool, str_or(sealed, j->spec));
+    queue_enter(l);
+    js->admit_soon = true;
+    foresight_touch(js->foresight);
+    jobs_wake(l);
+    jobs_follow_due(l);
+}
+
 static void log_change(const struct live *l, const char *kind, const char *from)
 {
     const struct job *j = l->job;

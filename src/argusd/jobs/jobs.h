@@ -213,8 +213,26 @@ typedef void (*jobs_wait_f)(void *arg);
 struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg);
 void jobs_unwait(struct jobs_waiter *w); /* NULL is fine; not after the call */
 
+/* What a job that waits asks for from now on; texts are copied. */
+struct job_respec {
+    const char *text, *pool;
+    const struct demand *demand;
+    struct job_limits limits;
+    int priority;
+};
+/* It keeps its place. sealed: the text for the store, where that holds secrets, NULL = the text;
+ * warnings: those of the new text, NULL = none. Both are copied. The caller notes it. */
+void jobs_respec(struct live *l,
+                 const struct job_respec *to,
+                 const char *sealed,
+                 const char *warnings);
+
 /* Why it waits, and what would help; false if it does not wait. Without the hint it is cheap. */
 bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret);
+/* The nodes of its pool and the leases that have to end, as sched_look_all() and
+ * sched_ends_before() tell them, on the scheduler's clock; 0: it does not wait for them now. */
+size_t jobs_look_nodes(const struct live *l, size_t max, struct sched_look *ret);
+size_t jobs_ends_before(const struct live *l, size_t max, struct sched_end *ret, usec_t *ret_at);
 /* So long did those of its steps take that counted, by the newest that it told. */
 void jobs_set_useful(struct live *l, double seconds);
 /* What its lease has held until now is added. */

@@ -447,6 +447,27 @@ static void explain_held(const struct live *l, struct sched_why *why)
     *why->hint_text = 0;
 }
 
+/* While nothing is known of the pool, or all of it is old, nothing is told of its nodes. */
+static bool queue_knows_nodes(const struct live *l)
+{
+    return l->job->state == JOB_QUEUED && !*l->jobs->block.code;
+}
+
+size_t jobs_look_nodes(const struct live *l, size_t max, struct sched_look *ret)
+{
+    const struct jobs *js = l->jobs;
+    return queue_knows_nodes(l) ? sched_look_all(js->sched, l->job->id, jobs_now(js), max, ret) : 0;
+}
+
+size_t jobs_ends_before(const struct live *l, size_t max, struct sched_end *ret, usec_t *ret_at)
+{
+    const struct jobs *js = l->jobs;
+    *ret_at = 0;
+    return queue_knows_nodes(l)
+               ? sched_ends_before(js->sched, l->job->id, jobs_now(js), max, ret, ret_at)
+               : 0;
+}
+
 bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret)
 {
     const struct jobs *js = l->jobs;

@@ -15,6 +15,7 @@ struct api_plan_in {
     const char *changes; /* of a retry (submit.h), else NULL */
     const struct problems *ps;
     struct snapshot *held; /* let go of when it was answered; NULL = none */
+    struct live *changed;  /* the job that it would be instead; NULL: one more */
     bool suggest;          /* with advice, see core/past/advise.h */
     uint64_t checkpoint_bytes, free_bytes;
 };

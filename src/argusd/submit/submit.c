@@ -40,6 +40,8 @@ void submit_state_free(struct submit *s)
     free(s->asked);
     free(s->retry.id);
     free(s->retry.changes);
+    free(s->change.id);
+    free(s->change.changes);
     free(s->verl);
     free(s->snapshots);
     free(s->user_root);
@@ -152,7 +154,7 @@ static int check_again(struct submit *s, const char **ret_field, struct err *err
     *ret_field = NULL;
     if (!submit_may_go_on(s))
         return message_refuse(err, ERR_UNAUTHORISED, "token_ended", MESSAGE_NO_ARGS);
-    int r = submit_check_room(s->a, err);
+    int r = s->change.id ? 0 : submit_check_room(s->a, err);
     return r < 0 ? r : people_check_submit(s->a->people, &s->who, &s->spec, ret_field, err);
 }
 
@@ -404,6 +406,24 @@ void submit_retry(struct http_req *req,
     *s = (struct submit){.req = req, .a = a, .who = *who, .text = taken_spec, .retry = *taken};
     s->asked = xasprintf("retry of %s\n", taken->id);
     submit_begin(s);
+}
+
+void submit_change(struct http_req *req,
+                   struct api *a,
+                   const struct http_principal *who,
+                   char *taken_spec,
+                   const struct submit_change *taken)
+{
+    struct submit *s = xcalloc(1, sizeof(*s));
+    *s = (struct submit){.req = req,
+                         .a = a,
+                         .who = *who,
+                         .text = taken_spec,
+                         .change = *taken,
+                         .dry_run = http_req_query_bool(req, "dry_run", false),
+                         .require_fit = http_req_query_bool(req, "require_fit", false),
+                         .no_trial = http_req_query_bool(req, "no_trial", false)};
+    submit_check_spec(s);
 }
 
 void submit_named(struct http_req *req, struct api *a, const struct submit_named *taken)

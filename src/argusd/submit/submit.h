@@ -26,6 +26,21 @@ void submit_retry(struct http_req *req,
                   char *taken_spec,
                   const struct submit_retry *taken);
 
+/* The job that waits and is to wait with this spec. */
+struct submit_change {
+    char *id;
+    char *changes;      /* as above */
+    bool sets_priority; /* else it keeps the one that it has, whatever its spec says */
+};
+
+/* As submit_retry(). It keeps its id, its place, and the code and inputs that it was submitted
+ * with. */
+void submit_change(struct http_req *req,
+                   struct api *a,
+                   const struct http_principal *who,
+                   char *taken_spec,
+                   const struct submit_change *taken);
+
 /* A spec that argusd itself submits for somebody: a step of a pipeline. It says its own id, so that
  * it becomes one job however often it is submitted. */
 struct submit_own {

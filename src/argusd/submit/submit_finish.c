@@ -23,13 +23,14 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/spec/respec.h"
 #include "core/verl/verl.h"
 
 /* ---- checks ---- */
 
 static int check_id(struct submit *s, struct err *err)
 {
-    if (!s->spec.id)
+    if (!s->spec.id || s->change.id)
         return 0;
     bool used = jobs_find_any(s->a->jobs, s->spec.id) != NULL;
     /* The set may be wrong once in 10^13: what is not in memory is looked up. */
@@ -93,10 +94,22 @@ static void compute_demand(const struct submit *s, struct demand *ret)
                    ret);
 }
 
+/* The job itself waits already, and counts once. */
+static int check_quota_of_change(const struct submit *s, const struct demand *d, struct err *err)
+{
+    struct sched *without = sched_copy(jobs_sched(s->a->jobs));
+    sched_dequeue(without, s->change.id);
+    int r = sched_refuses(without, s->who.user, str_or(s->spec.project, ""), d, err);
+    sched_free(without);
+    return r;
+}
+
 /* What could never start, or would wait beside too many. */
 static int submit_check_quota(const struct submit *s, const struct demand *d, struct err *err)
 {
     const struct api *a = s->a;
+    if (s->change.id)
+        return check_quota_of_change(s, d, err);
     int r = sched_refuses(jobs_sched(a->jobs), s->who.user, str_or(s->spec.project, ""), d, err);
     if (r < 0)
         return r;
@@ -129,7 +142,8 @@ static struct job *submit_make_job(struct submit *s,
     const struct spec *spec = &s->spec;
     char id[SPEC_ID_BUF];
     choose_id(s, now, id);
-    const struct job_given given = {.id = s->dry_run && !spec->id ? "dry-run" : id,
+    const char *known = s->change.id ? s->change.id : s->dry_run && !spec->id ? "dry-run" : id;
+    const struct job_given given = {.id = known,
                                     .user = s->who.user,
                                     .cluster = s->a->settings->cluster,
                                     .text = submit_spec_text(s),
@@ -260,6 +274,80 @@ static void submit_take(struct submit *s, const struct demand *d, char *taken_po
     store_flush_if_idle(a->store);
 }
 
+/* It may have started while the shared root was looked at. */
+static int find_waiting(const struct submit *s, struct live **ret, struct err *err)
+{
+    struct live *l = jobs_find_id(s->a->jobs, s->change.id);
+    if (l && l->job->state == JOB_QUEUED) {
+        *ret = l;
+        return 0;
+    }
+    const char *state = l ? job_state_to_string(l->job->state) : "over";
+    return message_refuse(
+        err, ERR_CONFLICT, "change_not_waiting",
+        MESSAGE_ARGS(MESSAGE_STR("job", s->change.id), MESSAGE_STR("state", state)));
+}
+
+/* "nnodes, pool": keys alone, values stand in the event's data. */
+static void change_keys(const char *changes, struct buf *out)
+{
+    _cleanup_(json_unrefp) json_t *all = NULL;
+    size_t i;
+    json_t *v;
+    if (json_parse(changes, strlen(changes), RESPEC_CHANGES_MAX, &all, NULL) < 0)
+        return;
+    json_array_foreach (all, i, v)
+        (void)buf_addf(out, "%s%s", i ? ", " : "", json_get_str(v, "key", "")); /* cut is fine */
+}
+
+static void note_change(const struct submit *s, const struct live *l, usec_t now)
+{
+    struct buf keys = BUF_INIT(512);
+    char text[640];
+    change_keys(s->change.changes, &keys);
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("keys", buf_str(&keys))));
+    struct events_note note = {.kind = "change",
+                               .actor = http_req_principal(s->req)->user,
+                               .job_seq = l->job->seq,
+                               .job = l->job->id,
+                               .code = "job_changed",
+                               .text = text,
+                               .data = s->change.changes};
+    events_add(s->a->events, &note, now);
+    buf_release(&keys);
+}
+
+/* The job goes on waiting, with this spec. */
+static void submit_swap(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
+{
+    struct api *a = s->a;
+    struct live *l = NULL;
+    struct err err = {0};
+    _cleanup_(freep) char *pool = taken_pool, *sealed = NULL, *warnings = NULL;
+    const char *text = submit_spec_text(s);
+    int r = find_waiting(s, &l, &err);
+    if (r == 0 && secretcheck_holds(&s->spec))
+        r = secrets_seal_spec(a->secrets, l->job->id, text, &sealed, &err);
+    if (r < 0) {
+        submit_tell(s, &err, NULL, NULL);
+        return;
+    }
+    warnings = s->ps.n ? problems_to_stored(&s->ps) : NULL;
+    const struct job_respec to = {.text = text,
+                                  .pool = pool,
+                                  .demand = d,
+                                  .limits = job_limits_of(&s->spec),
+                                  .priority = s->change.sets_priority ? (int)s->spec.priority
+                                                                      : l->job->priority};
+    jobs_busy(l);
+    jobs_respec(l, &to, sealed, warnings);
+    note_change(s, l, now);
+    jobs_admit(a->jobs, now);
+    submit_answer(s->req, a, l, s->change.changes, 200);
+    jobs_idle(l);
+    store_flush_if_idle(a->store);
+}
+
 static void submit_plan(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
     const struct needscheck_ask asked = needs_asked(s);
@@ -270,7 +358,9 @@ static void submit_plan(struct submit *s, const struct demand *d, char *taken_po
                              .inputs = s->inputs,
                              .snapshots = s->snapshots,
                              .needs = needs,
-                             .changes = s->retry.changes,
+                             .changes = s->change.id ? s->change.changes : s->retry.changes,
+                             .changed =
+                                 s->change.id ? jobs_find_id(s->a->jobs, s->change.id) : NULL,
                              .ps = &s->ps,
                              .held = s->held,
                              .suggest = s->suggest,
@@ -285,7 +375,7 @@ void submit_finish(struct submit *s)
 {
     struct demand d;
     usec_t now = clock_wall();
-    if (s->req &&
+    if (s->req && !s->change.id &&
         submit_was_here(s->req, s->a,
                         s->asked)) { /* its twin came in while the shared root was looked at */
         submit_state_free(s);
@@ -298,6 +388,8 @@ void submit_finish(struct submit *s)
         free(pool);
     else if (s->dry_run)
         submit_plan(s, &d, pool, now);
+    else if (s->change.id)
+        submit_swap(s, &d, pool, now);
     else
         submit_take(s, &d, pool, now);
     submit_state_free(s);

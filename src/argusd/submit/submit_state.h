@@ -16,12 +16,13 @@ struct submit {
     struct http_req *req;  /* NULL: argusd itself submits, see own */
     struct submit_own own; /* without its spec, which is text */
     struct api *a;
-    struct http_principal who;  /* whose job it will be: he who asks, but for a retry */
-    char *text;                 /* the spec, in place of the body; NULL = the body */
-    char *asked;                /* see idempotency.h */
-    struct submit_retry retry;  /* owned texts */
-    struct snapshot *held;      /* came with it; NULL = none */
-    struct checkpoints_use use; /* what it names stays until it is a job */
+    struct http_principal who;   /* whose job it will be: he who asks, but for a retry */
+    char *text;                  /* the spec, in place of the body; NULL = the body */
+    char *asked;                 /* see idempotency.h */
+    struct submit_retry retry;   /* owned texts */
+    struct submit_change change; /* owned texts; id NULL: it becomes a job of its own */
+    struct snapshot *held;       /* came with it; NULL = none */
+    struct checkpoints_use use;  /* what it names stays until it is a job */
     struct spec spec;
     struct problems ps;
     char *verl;      /* version text found in its tree, NULL = none */

@@ -52,6 +52,7 @@ static const struct message_row rows[] = {
     SAY("job_given_up",
         "its start was given up {times} times in a row; the last: {why}",
         "启动连续放弃了 {times} 次；最后一次：{why}"),
+    SAY("job_changed", "waits with a changed spec: {keys}", "以更改后的规格等待：{keys}"),
     SAY("job_priority", "priority {priority}, it was {before}", "优先级 {priority}，原为 {before}"),
     SAY("job_stopped_by", "stopped by '{by}'", "由 '{by}' 停止"),
     SAY("job_held_by", "held by '{by}'", "由 '{by}' 挂起"),

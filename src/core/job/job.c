@@ -114,6 +114,22 @@ struct job *job_of_spec(const struct spec *spec, const struct job_given *given)
     return j;
 }
 
+static void job_forget_read(struct job *j)
+{
+    if (!j->read)
+        return;
+    if (j->read->spec)
+        spec_release(j->read->spec);
+    free(j->read->spec);
+    *j->read = (struct job_read){0};
+}
+
+void job_set_spec(struct job *j, const char *text)
+{
+    set_str(&j->spec, text);
+    job_forget_read(j);
+}
+
 void job_free(struct job *j)
 {
     if (!j)
@@ -131,10 +147,7 @@ void job_free(struct job *j)
     free(j->reason);
     gang_release(&j->gang);
     restart_release(&j->restart);
-    if (j->read && j->read->spec)
-        spec_release(j->read->spec);
-    if (j->read)
-        free(j->read->spec);
+    job_forget_read(j);
     free(j->read);
     free(j);
 }

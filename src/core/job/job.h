@@ -159,6 +159,8 @@ struct job_given {
 char *job_pools(const struct spec *spec);
 /* A queued job, with what its spec says of it. */
 struct job *job_of_spec(const struct spec *spec, const struct job_given *given);
+/* Another text, copied; what the old one meant is forgotten. */
+void job_set_spec(struct job *j, const char *text);
 void job_free(struct job *j); /* NULL is fine */
 
 /* Why it is as it is, empty without a reason; of a queued job: ask the scheduler instead. Borrowed

@@ -281,6 +281,53 @@ bool sched_explain(struct sched *s,
                    bool want_hint,
                    struct sched_why *ret);
 
+/* What a node of its pool has for a job that waits, looked at alone. The words leave the process.
+ */
+#define SCHED_LOOK_TABLE(X)                                                                        \
+    X(SERVES, serves)   /* it has room now */                                                      \
+    X(KEPT, kept)       /* room that another job is promised */                                    \
+    X(GPUS, gpus)       /* leases hold it, until look.until */                                     \
+    X(CPUS, cpus)       /* so its CPUs */                                                          \
+    X(MEMORY, memory)   /* and its memory */                                                       \
+    X(FOREIGN, foreign) /* others hold it, for an unknown time */                                  \
+    X(SMALL, small)     /* too small, empty */                                                     \
+    X(UNFIT, unfit)     /* it is known not to meet a need */                                       \
+    X(AWAY, away)       /* it takes no jobs: look.state */
+#define X(name, word) SCHED_LOOK_##name,
+enum sched_look_code { SCHED_LOOK_TABLE(X) SCHED_LOOK_END };
+#undef X
+const char *sched_look_to_string(enum sched_look_code code);
+struct sched_look {
+    const char *node, *state; /* borrowed until the scheduler is changed; state: NULL = usable */
+    enum sched_look_code code;
+    double free, needs; /* GPUs: whole ones that are free, and what the job's share has */
+    usec_t until;       /* room again by then, if limits are true; 0 = not known */
+    bool planned;       /* promised to this job */
+};
+/* The nodes of its pool but for those that never take jobs, at most max; 0: it does not wait. */
+size_t sched_look_all(struct sched *s,
+                      const char *id,
+                      usec_t now,
+                      size_t max,
+                      struct sched_look *ret);
+
+/* A lease that has to end before a job starts. */
+struct sched_end {
+    const char *id; /* borrowed until the lease ends */
+    void *job;
+    double gpus; /* that come free where the job would run */
+    usec_t at;   /* by its limit; 0 = it has none */
+    bool leaves; /* it was told to go, or gives way */
+};
+/* On the nodes that the job is promised, or would get if it stood first, in the order of their
+ * ends; at most max. *ret_at: the start that it is promised; 0 = none, or its time is not known. */
+size_t sched_ends_before(struct sched *s,
+                         const char *id,
+                         usec_t now,
+                         size_t max,
+                         struct sched_end *ret,
+                         usec_t *ret_at);
+
 struct sched_fit_count {
     int nodes;  /* of the pool, but for those that never take jobs */
     int unfit;  /* known not to meet a need */

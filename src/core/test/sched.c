@@ -101,6 +101,57 @@ static void test_order_and_gang(void **state)
     sched_free(s);
 }
 
+static const struct sched_look *look_on(struct sched *s, const char *id, const char *node)
+{
+    static struct sched_look v[8];
+    size_t n = sched_look_all(s, id, 1, array_len(v), v);
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(v[i].node, node))
+            return &v[i];
+    return NULL;
+}
+
+/* Each node of the pool says by itself why it does not serve; a head that takes no jobs is none. */
+static void test_each_node_is_looked_at(void **state)
+{
+    (void)state;
+    const struct sched_limits fair = {.policy = SCHED_POLICY_FAIR};
+    struct sched *s = sched_new(seed, &fair);
+    struct demand four = gang(1, 4, 4), both = gang(2, 4, 4), fat = gang(1, 8, 4);
+    const struct sched_node nodes[] = {
+        {.name = "w1", .pool = "h20", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "w2", .pool = "h20", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "w3", .pool = "h20", .gpus = 4, .cpus = 16, .why_not = "draining"},
+        {.name = "w4", .pool = "h20", .gpus = 4, .gpus_held = 4, .cpus = 16, .usable = true},
+        {.name = "w5", .pool = "a100", .gpus = 4, .cpus = 16, .usable = true},
+        {.name = "head", .pool = "h20", .cpus = 8}};
+    sched_set_nodes(s, nodes, array_len(nodes));
+    const struct sched_job runs = {
+        .id = "runs", .pool = "h20", .demand = four, .limit = 100, .job = (void *)1};
+    restore(s, &runs, "w1:0+1+2+3");
+    add_to(s, "gang", 2, 50, "h20", &both);
+    add_to(s, "fat", 3, 50, "h20", &fat);
+    assert_int_equal(look_on(s, "gang", "w1")->code, SCHED_LOOK_GPUS);
+    assert_int_equal(look_on(s, "gang", "w1")->until, 101);
+    assert_true(look_on(s, "gang", "w1")->planned);
+    assert_int_equal(look_on(s, "gang", "w2")->code, SCHED_LOOK_SERVES);
+    assert_int_equal(look_on(s, "gang", "w3")->code, SCHED_LOOK_AWAY);
+    assert_string_equal(look_on(s, "gang", "w3")->state, "draining");
+    assert_int_equal(look_on(s, "gang", "w4")->code, SCHED_LOOK_FOREIGN);
+    assert_null(look_on(s, "gang", "w5"));
+    assert_null(look_on(s, "gang", "head"));
+    assert_int_equal(look_on(s, "fat", "w2")->code, SCHED_LOOK_SMALL);
+    assert_null(look_on(s, "nobody", "w1"));
+    struct sched_end ends[4];
+    usec_t at;
+    assert_int_equal(sched_ends_before(s, "gang", 1, 4, ends, &at), 1);
+    assert_string_equal(ends[0].id, "runs");
+    assert_true(ends[0].gpus == 4 && ends[0].at == 101 && at == 101);
+    assert_int_equal(sched_ends_before(s, "fat", 1, 4, ends, &at), 0);
+    assert_int_equal(at, 0);
+    sched_free(s);
+}
+
 static void test_too_large_blocks_nobody(void **state)
 {
     (void)state;
@@ -347,6 +398,7 @@ static void test_random_workload(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_order_and_gang),
+                                       cmocka_unit_test(test_each_node_is_looked_at),
                                        cmocka_unit_test(test_too_large_blocks_nobody),
                                        cmocka_unit_test(test_cpus_count),
                                        cmocka_unit_test(test_extra_cpus_are_whole_on_a_node),

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 
+#include "argus/cli/ask.h"
 #include "argus/job/jobchange.h"
 #include "argus/job/planview.h"
 #include "argus/job/stopping.h"
@@ -121,6 +122,98 @@ static int priority_run(struct cli *cli, void *opts, const struct strv *args, st
     return r < 0 ? r : jobchange_one(cli, args->v[0], ":priority", body, err);
 }
 
+enum { RETRY_TRIES = 5, RETRY_BODY_MAX = 4096, RETRY_LINE_MAX = 1 << 14 };
+
+/* "- key: old" and "+ key: new", as talk. */
+static void retry_talk_changes(const struct cli *cli, const json_t *answer)
+{
+    size_t i;
+    json_t *c;
+    json_array_foreach (json_get_array(answer, "changes"), i, c) {
+        const char *const marks[] = {"old", "new"};
+        for (size_t k = 0; k < array_len(marks); k++) {
+            const char *value = json_get_str(c, marks[k], NULL);
+            _cleanup_(buf_release) struct buf line = BUF_INIT(RETRY_LINE_MAX);
+            text_clean(&line, str_or(value, "")); /* a longer one is cut */
+            if (value)
+                cli_talk(cli, "%c %s: %s", k ? '+' : '-', member_str(c, "key"), buf_str(&line));
+        }
+    }
+}
+
+struct change_opts {
+    bool dry_run;
+    const char *pool, *timeout;
+    int64_t nnodes, gpus, priority;
+    int output;
+};
+
+#define CHANGE_ROW(type_, member) .type = (type_), .offset = offsetof(struct change_opts, member)
+
+static const struct opt CHANGE_OPTS[] = {
+    {.name = "pool",
+     CHANGE_ROW(OPT_TEXT, pool),
+     .arg = "NAME",
+     .to = "body:pool",
+     .doc = "wait for the nodes of this pool"},
+    {.name = "nnodes",
+     CHANGE_ROW(OPT_COUNT, nnodes),
+     .arg = "N",
+     .to = "body:nnodes",
+     .doc = "on so many nodes"},
+    {.name = "gpus",
+     CHANGE_ROW(OPT_COUNT, gpus),
+     .arg = "N",
+     .to = "body:n_gpus_per_node",
+     .doc = "with so many GPUs on each"},
+    {.name = "timeout",
+     CHANGE_ROW(OPT_TEXT, timeout),
+     .arg = "SPAN",
+     .to = "body:timeout",
+     .doc = "run at most 90m, 12h, 2d …: short ones fit before a promise"},
+    {.name = "priority",
+     CHANGE_ROW(OPT_COUNT, priority),
+     .arg = "N",
+     .to = "body:priority",
+     .doc = "1 to 100, high first"},
+    {.letter = 'n',
+     .name = "dry-run",
+     CHANGE_ROW(OPT_FLAG, dry_run),
+     .doc = "only say when it would start, and who would start later"},
+    OPT_OUTPUT(struct change_opts),
+};
+
+static int change_report(struct cli *cli, const struct change_opts *o, const json_t *answer)
+{
+    if (o->output >= OUTPUT_JSON) {
+        cli_emit(cli, answer, o->output);
+        return 0;
+    }
+    retry_talk_changes(cli, answer);
+    if (o->dry_run)
+        planview_print(cli, "the change", answer);
+    else
+        (void)fprintf(cli->out, "%s\n", member_str(answer, "id"));
+    return 0;
+}
+
+static int change_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct change_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *answer = NULL, *body = json_object();
+    int r = ask_fill(CHANGE_OPTS, array_len(CHANGE_OPTS), o, body, err);
+    if (r >= 0 && !json_object_size(body))
+        r = message_refuse(err, ERR_USAGE, "change_what", MESSAGE_NO_ARGS);
+    if (r >= 0)
+        r = cli_open(cli, err);
+    if (r < 0)
+        return r;
+    _cleanup_(freep) char *path =
+        cli_job_path(args->v[0], o->dry_run ? ":change?dry_run=1&no_trial=1" : ":change");
+    r = ask_send(cli, "POST", path, json_incref(body), 1, &answer, err);
+    return r < 0 ? r : change_report(cli, o, answer);
+}
+
 struct wait_opts {
     usec_t timeout;
     int output;
@@ -141,8 +234,6 @@ static int wait_run(struct cli *cli, void *opts, const struct strv *args, struct
     int r = cli_open(cli, err);
     return r < 0 ? r : waiting_run(cli, args, o->timeout, o->output, err);
 }
-
-enum { RETRY_TRIES = 5, RETRY_BODY_MAX = 4096, RETRY_LINE_MAX = 1 << 14 };
 
 struct retry_opts {
     bool apply_fix, dry_run;
@@ -166,23 +257,6 @@ static const struct opt RETRY_OPTS[] = {
      .doc = "check only, start nothing"},
     OPT_OUTPUT(struct retry_opts),
 };
-
-/* "- key: old" and "+ key: new", as talk. */
-static void retry_talk_changes(const struct cli *cli, const json_t *answer)
-{
-    size_t i;
-    json_t *c;
-    json_array_foreach (json_get_array(answer, "changes"), i, c) {
-        const char *const marks[] = {"old", "new"};
-        for (size_t k = 0; k < array_len(marks); k++) {
-            const char *value = json_get_str(c, marks[k], NULL);
-            _cleanup_(buf_release) struct buf line = BUF_INIT(RETRY_LINE_MAX);
-            text_clean(&line, str_or(value, "")); /* a longer one is cut */
-            if (value)
-                cli_talk(cli, "%c %s: %s", k ? '+' : '-', member_str(c, "key"), buf_str(&line));
-        }
-    }
-}
 
 static int retry_post(struct cli *cli,
                       const struct retry_opts *o,
@@ -308,6 +382,24 @@ static const struct command JOB_COMMANDS[] = {
                 "job's project.",
         .example = "argus priority grpo-7 80\tbefore those with 50",
         .run = priority_run,
+    },
+    {
+        .name = "change",
+        .args = "ID",
+        .least = 1,
+        .most = 1,
+        .summary = "change what a job that waits asks for",
+        .text = "Its pool, nodes, GPUs, timeout or priority; it keeps its id and its place, and is "
+                "checked as a new job is. 'argus why' names a change that would start it. With "
+                "--dry-run nothing is changed: the expected start before and after, and the jobs "
+                "that would start at another time. Nodes and GPUs of a job that has run already "
+                "stay: what it saved is of them.",
+        .example = "argus change --dry-run --nnodes 1 grpo-7\twhen would it start on one node?\n"
+                   "argus change --pool a100 --timeout 6h grpo-7\tand then it waits there",
+        .opts = CHANGE_OPTS,
+        .n_opts = array_len(CHANGE_OPTS),
+        .opts_size = sizeof(struct change_opts),
+        .run = change_run,
     },
     {
         .name = "wait",

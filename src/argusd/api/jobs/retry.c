@@ -5,6 +5,8 @@
  * one job's directory. It may go on from a checkpoint of the old one, and with the fix that the
  * finding proposes, or with a patch that who asks has from elsewhere. The two are linked: retry_of,
  * and an event on each. */
+#include "argusd/api/jobs/retry.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -120,12 +122,12 @@ static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix,
 
 /* ---- may it be ---- */
 
-/* The new job is of the old one's user, whoever asks, and is checked as his. */
-static int retry_find_owner(struct api *a,
-                            const struct http_principal *p,
-                            const struct job *job,
-                            struct http_principal *ret,
-                            struct err *err)
+int api_find_owner(struct api *a,
+                   const struct http_principal *p,
+                   const struct job *job,
+                   const char * not,
+                   struct http_principal *ret,
+                   struct err *err)
 {
     *ret = *p;
     if (str_eq(p->user, job->user))
@@ -134,7 +136,7 @@ static int retry_find_owner(struct api *a,
     ret->role = HTTP_ROLE_USER;
     if (people_admit(a->people, ret) < 0)
         return message_refuse(
-            err, ERR_REFUSED, "not_retried",
+            err, ERR_REFUSED, not,
             MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_STR("why", ret->why_not)));
     return 0;
 }
@@ -290,7 +292,7 @@ static void retry_job(struct http_req *req,
                         .seq = job->seq};
     int x = retry_check(req, a, job, &err);
     if (x == 0)
-        x = retry_find_owner(a, http_req_principal(req), job, &r->who, &err);
+        x = api_find_owner(a, http_req_principal(req), job, "not_retried", &r->who, &err);
     if (x == 0)
         x = retry_read_body(req, r, &fix, &err);
     if (x == 0 && r->from)

@@ -4,6 +4,7 @@
  * While it waits the scheduler answers: one code, the evidence, the smallest change that
  * helps. In any other state the answer says so and names what it waits for now. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "argusd/kit/part.h"
 #include "argusd/kit/saying.h"
@@ -11,7 +12,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { WHY_MAX_BYTES = 64 << 10, UNFIT_SHOWN = 100 };
+enum { WHY_MAX_BYTES = 512 << 10, UNFIT_SHOWN = 100, LOOKS_SHOWN = 200, ENDS_SHOWN = 50 };
 
 /* Texts are borrowed for one answer. */
 struct hint_page {
@@ -71,11 +72,51 @@ static const struct field unfit_rows[] = {
 #undef UNFIT
 static const struct field_table unfit_table = FIELD_TABLE(NULL, unfit_rows, unfit_page);
 
+/* A node that was looked at; what is said is released, and is made of args. */
+struct look_page {
+    const char *name;
+    struct said said;
+    char args[256];
+    double free, needs;
+    usec_t until;
+    bool planned;
+};
+#define LOOK(key, ftype, member, ...) FIELD_AT(look_page, key, ftype, member, __VA_ARGS__)
+static const struct field look_rows[] = {
+    LOOK("name", FIELD_STR, name, .flags = FIELD_ALWAYS),
+    LOOK("", FIELD_INLINE, said, .of = &said_table),
+    LOOK("free", FIELD_REAL, free),
+    LOOK("needs", FIELD_REAL, needs),
+    LOOK("until", FIELD_TIME, until, .doc = "null: not known"),
+    LOOK("planned", FIELD_BOOL, planned, .doc = "it is promised to this job"),
+};
+#undef LOOK
+static const struct field_table look_table = FIELD_TABLE(NULL, look_rows, look_page);
+
+/* A job that has to end before. Borrowed. */
+struct end_page {
+    const char *job, *user;
+    double gpus;
+    usec_t at;
+    bool leaves;
+};
+#define END(key, ftype, member, ...) FIELD_AT(end_page, key, ftype, member, __VA_ARGS__)
+static const struct field end_rows[] = {
+    END("job", FIELD_STR, job, .doc = "null: one that you may not see"),
+    END("user", FIELD_STR, user),
+    END("gpus", FIELD_REAL, gpus, .doc = "that come free where this job would run"),
+    END("at", FIELD_TIME, at, .doc = "by its timeout; null: it has none"),
+    END("leaves", FIELD_BOOL, leaves, .doc = "it was told to go"),
+};
+#undef END
+static const struct field_table end_table = FIELD_TABLE(NULL, end_rows, end_page);
+
 /* Texts are borrowed for one answer. */
 struct why_page {
     const char *id, *state, *hint, *hint_text, *finding;
     struct said reason;
-    struct field_list unfit;
+    struct field_list unfit, looks, ends;
+    usec_t promise;
     int position; /* -1: it does not wait */
     const struct view_eta *eta;
 };
@@ -92,6 +133,17 @@ static const struct field why_rows[] = {
         unfit,
         .of = &unfit_table,
         .doc = "nodes of its pool that do not have, or may not have, what its snapshots need"),
+    WHY("nodes",
+        FIELD_LIST,
+        looks,
+        .of = &look_table,
+        .doc = "of its pool, each looked at alone: has it room, and if not why not"),
+    WHY("frees",
+        FIELD_LIST,
+        ends,
+        .of = &end_table,
+        .doc = "what has to end where it is promised to start, or would start if it stood first"),
+    WHY("promise", FIELD_TIME, promise, .doc = "it starts by then"),
     WHY("eta", FIELD_PART, eta, .of = &view_eta_table),
     WHY("finding", FIELD_STR, finding),
 };
@@ -138,6 +190,67 @@ static struct unfit_page *unfit_of(const struct live *l, size_t *ret_n)
     return v;
 }
 
+static struct look_page *looks_of(const struct api_eyes *eyes, struct live *l, size_t *ret_n)
+{
+    struct sched_look *v = xcalloc(LOOKS_SHOWN, sizeof(*v));
+    struct look_page *pages = xcalloc(LOOKS_SHOWN, sizeof(*pages));
+    *ret_n = jobs_look_nodes(l, LOOKS_SHOWN, v);
+    for (size_t i = 0; i < *ret_n; i++) {
+        char code[32], until[CLOCK_TEXT_MAX];
+        struct message m;
+        usec_t at = v[i].until ? jobs_to_wall(eyes->a->jobs, v[i].until) : 0;
+        text_printf(code, "look_%s", sched_look_to_string(v[i].code));
+        message_begin(&m);
+        jout_real(&m.j, "free", v[i].free);
+        jout_real(&m.j, "needs", v[i].needs);
+        if (at)
+            jout_str(&m.j, "until", clock_to_string(at, until));
+        if (v[i].state)
+            jout_strn(&m.j, "state", v[i].state, strnlen(v[i].state, 64));
+        message_end(&m, pages[i].args, sizeof(pages[i].args));
+        pages[i].name = v[i].node;
+        pages[i].free = v[i].free;
+        pages[i].needs = v[i].needs;
+        pages[i].until = at;
+        pages[i].planned = v[i].planned;
+        saying_say(eyes, l->job->id, message_code(code), pages[i].args, &pages[i].said);
+    }
+    free(v);
+    return pages;
+}
+
+static void looks_free(struct look_page *pages, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        said_release(&pages[i].said);
+    free(pages);
+}
+
+/* What has to end before it, by what limits say. Heap. */
+static struct end_page *ends_of(const struct api_eyes *eyes,
+                                struct live *l,
+                                size_t *ret_n,
+                                usec_t *ret_promise)
+{
+    struct sched_end *v = xcalloc(ENDS_SHOWN, sizeof(*v));
+    struct end_page *pages = xcalloc(ENDS_SHOWN, sizeof(*pages));
+    usec_t at;
+    *ret_n = jobs_ends_before(l, ENDS_SHOWN, v, &at);
+    *ret_promise = at ? jobs_to_wall(eyes->a->jobs, at) : 0;
+    for (size_t i = 0; i < *ret_n; i++) {
+        const struct live *other = v[i].job;
+        struct api_eyes who = *eyes;
+        bool sees = api_sees_job(v[i].id, &who);
+        pages[i] = (struct end_page){.job = sees ? other->job->id : NULL,
+                                     .user = sees ? other->job->user : NULL,
+                                     .gpus = v[i].gpus,
+                                     .at = v[i].at ? jobs_to_wall(eyes->a->jobs, v[i].at) : 0,
+                                     .leaves = v[i].leaves};
+    }
+    free(v);
+    return pages;
+}
+
 static void put_why(struct jout *j,
                     const struct api_eyes *eyes,
                     const struct job *job,
@@ -162,12 +275,19 @@ static void put_why(struct jout *j,
     saying_say(eyes, job->id, kind, why.hint_text, &hint);
     size_t n_unfit = 0;
     _cleanup_(freep) struct unfit_page *unfit = waits ? unfit_of(l, &n_unfit) : NULL;
+    size_t n_looks = 0, n_ends = 0;
+    usec_t promise = 0;
+    struct look_page *looks = waits ? looks_of(eyes, l, &n_looks) : NULL;
+    _cleanup_(freep) struct end_page *ends = waits ? ends_of(eyes, l, &n_ends, &promise) : NULL;
     struct why_page page = {.id = job->id,
                             .state = job_state_to_string(job->state),
                             .position = waits ? why.position : -1,
                             .hint = its_hint,
                             .hint_text = hint.text,
                             .unfit = {.v = unfit, .n = n_unfit},
+                            .looks = {.v = looks, .n = n_looks},
+                            .ends = {.v = ends, .n = n_ends},
+                            .promise = promise,
                             .eta = view_eta_known(&eta),
                             .finding = record_finding_word(job, extra)};
     saying_say(eyes, job->id, waits ? why.code : reason.code, waits ? why.text : reason.text,
@@ -175,6 +295,7 @@ static void put_why(struct jout *j,
     field_to_json(&why_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
     said_release(&page.reason);
     said_release(&hint);
+    looks_free(looks, n_looks);
 }
 
 static void answer_why(struct http_req *req,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // why.tsx - the drawer of a job that waits: its reason, what would start it, when it is expected, what each pool has.
 import { useState } from "preact/hooks";
-import type { Hint, Pool } from "../../made/api";
+import type { Hint, JobChange, Pool } from "../../made/api";
 import { call, Refusal } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { shape, visible } from "../../base/say";
@@ -12,6 +12,9 @@ import { ask, Drawer } from "../../kit/over";
 import { Cli, Dash, Meter, shell, State, Text, Time, toast } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { Flags, isOver, jobName } from "../jobs/columns";
+import { changeOf } from "./asked";
+import { Ends, Looks } from "./looks";
+import { WhatIf } from "./whatif";
 
 const w = words({
     why: ["Why it waits", "为什么等待"],
@@ -35,6 +38,8 @@ const w = words({
     set: ["Set", "设置"],
     done: ["Done", "已完成"],
     open: ["Open the job", "打开作业"],
+    change_so: ["Change it so", "按此更改"],
+    try_so: ["What would come of it?", "看看结果"],
 });
 
 /** The smallest change that helps, as keys of the spec. */
@@ -53,7 +58,12 @@ export function Why(p: { id: string; pools: Pool[]; may: boolean; close: () => v
     const job = useAsk("GET /v1/jobs/{id}", { path: { id: p.id } }, { topics: ["jobs"], about });
     const why = useAsk("GET /v1/jobs/{id}/why", { path: { id: p.id } }, { topics: ["jobs", "pools"] });
     const [prio, setPrio] = useState<string | null>(null);
+    const [begin, setBegin] = useState<JobChange | null>(null);
     const j = job.data;
+    const again = () => {
+        job.again();
+        why.again();
+    };
     const act = async (does: () => Promise<unknown>) => {
         try {
             await does();
@@ -61,11 +71,11 @@ export function Why(p: { id: string; pools: Pool[]; may: boolean; close: () => v
         } catch (e) {
             toast(e instanceof Refusal ? visible(e.detail) : String(e));
         }
-        job.again();
-        why.again();
+        again();
     };
     const path = { id: p.id };
     const held = j?.flags.includes("HELD");
+    const change = why.data?.hint ? changeOf(why.data.hint) : null;
     const stop = () =>
         ask({
             title: w("stop_title", j ? jobName(j) : p.id),
@@ -197,6 +207,33 @@ export function Why(p: { id: string; pools: Pool[]; may: boolean; close: () => v
                                                 ))}
                                             </div>
                                         )}
+                                        {p.may && change && (
+                                            <div class="row act">
+                                                <button
+                                                    type="button"
+                                                    class="btn main"
+                                                    onClick={() =>
+                                                        void act(() =>
+                                                            call("POST /v1/jobs/{id}:change", { path, body: change }),
+                                                        )
+                                                    }
+                                                >
+                                                    {w("change_so")}
+                                                </button>
+                                                <button
+                                                    type="button"
+                                                    class="btn"
+                                                    onClick={() => {
+                                                        setBegin({ ...change });
+                                                        document
+                                                            .getElementById("whatif")
+                                                            ?.scrollIntoView({ block: "nearest" });
+                                                    }}
+                                                >
+                                                    {w("try_so")}
+                                                </button>
+                                            </div>
+                                        )}
                                     </>
                                 ) : (
                                     <p class="dim">{w("no_change")}</p>
@@ -229,6 +266,9 @@ export function Why(p: { id: string; pools: Pool[]; may: boolean; close: () => v
                                     <p class="dim">{w("no_eta")}</p>
                                 )}
                             </section>
+                            <Ends of={why.data} />
+                            {p.may && j && <WhatIf job={j} pools={p.pools} begin={begin} done={again} />}
+                            <Looks of={why.data} />
                             <section>
                                 <h2>{w("pools")}</h2>
                                 <div class="pools">
