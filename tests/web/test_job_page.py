@@ -125,6 +125,22 @@ def test_a_curve_of_two_attempts(browser, world):
     page.context.close()
 
 
+def test_the_fix_is_shown_as_a_diff(browser, world):
+    job = world.jobs["failed"]
+    page = browser.open(f"/jobs/{job}", "#finding")
+    page.click("#finding .btn.main")
+    page.wait_for_selector("[role=dialog] .diff .new")
+    plan = world.argusd.call("POST", f"/v1/jobs/{job}:retry?dry_run=1&no_trial=1", {"apply_fix": True}, token="user")
+    lines = page.locator("[role=dialog] .diff > div").all_inner_texts()
+    said = [(line[0], line[1:].strip()) for line in lines]
+    for change in plan.json()["changes"]:
+        for sign, value in (("-", change["old"]), ("+", change["new"])):
+            assert value is None or (sign, f"{change['key']}: {value}") in said, (said, change)
+    page.keyboard.press("Escape")
+    assert not [j for j in world.argusd.all_jobs() if world.argusd.job(j["id"])["retry_of"] == job], "nothing was sent"
+    page.context.close()
+
+
 def test_a_view_of_the_list_is_kept(browser):
     page = browser.open("/jobs?state=live&q=grpo", ".vrow")
     page.click("text=Save this view")

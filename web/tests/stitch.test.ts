@@ -2,6 +2,7 @@
 // A curve over all attempts of a job.
 import { describe, expect, it } from "vitest";
 import { takesLog } from "../src/kit/chart";
+import { diffLines } from "../src/pages/job/lines";
 import { linesOf, marksOf, stepAt } from "../src/pages/job/stitch";
 
 const T0 = 1_790_000_000;
@@ -76,5 +77,22 @@ describe("a logarithm", () => {
         expect(takesLog([line([1, null, 2])])).toBe(true);
         expect(takesLog([line([1]), line([0, 2])])).toBe(false);
         expect(takesLog([line([null])])).toBe(false);
+    });
+});
+
+describe("a diff", () => {
+    it("has a line for what goes and what comes", () => {
+        const edits = [
+            { key: "nnodes", old: "2", new: "1" },
+            { key: "env.X", old: null, new: "a\nb" },
+            { key: "name", old: "x", new: null },
+        ];
+        expect(diffLines(edits).map((l) => l.sign + l.text)).toEqual([
+            "-nnodes: 2",
+            "+nnodes: 1",
+            "+env.X: a",
+            "+b",
+            "-name: x",
+        ]);
     });
 });

@@ -10,6 +10,7 @@ import { ask } from "../../kit/over";
 import { Panel, shell } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { jobName, TRAINS } from "../jobs/columns";
+import { DryRun } from "./dryrun";
 import { goToLine } from "./log";
 import { w } from "./words";
 
@@ -66,8 +67,13 @@ const Begins = ({ of, steps }: { of: Signal<string>; steps: number[] }) => (
     </label>
 );
 
+/** Asked anew when another place to begin at is chosen. */
+const Planned = (p: { id: string; fix: boolean; from: Signal<string> }) => (
+    <DryRun id={p.id} fix={p.fix} from={p.from.value} />
+);
+
 /** A job that failed goes on from its newest whole checkpoint, unless another place is chosen. */
-export function retry(job: Job, fix: boolean, checkpoints: Checkpoint[], patch: SpecChange[] = []) {
+export function retry(job: Job, fix: boolean, checkpoints: Checkpoint[]) {
     const steps = TRAINS.includes(job.workload)
         ? checkpoints
               .filter(isWhole)
@@ -84,7 +90,7 @@ export function retry(job: Job, fix: boolean, checkpoints: Checkpoint[], patch: 
             <>
                 <p>{w(fix ? "apply_text" : "retry_text")}</p>
                 {steps.length > 0 && <Begins of={from} steps={steps} />}
-                {patch.length > 0 && <Patch of={patch} />}
+                <Planned id={job.id} fix={fix} from={from} />
             </>
         ),
         does: async () => {
@@ -194,11 +200,7 @@ export function FindingPanel(p: { job: Job; of: Finding; checkpoints: Checkpoint
                 {may && (
                     <div class="row finding-acts act">
                         {f.patch.length > 0 && (
-                            <button
-                                type="button"
-                                class="btn main"
-                                onClick={() => retry(job, true, p.checkpoints, f.patch)}
-                            >
+                            <button type="button" class="btn main" onClick={() => retry(job, true, p.checkpoints)}>
                                 <Icon name="succeeded" />
                                 {w("apply")}
                             </button>

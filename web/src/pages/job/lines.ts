@@ -87,3 +87,10 @@ export function pieces(line: string, needle: RegExp | null): Piece[] {
 }
 
 export const looksBad = (line: string) => /\b(?:\w*Error|Exception|CRITICAL|FATAL|Traceback)\b/.test(line);
+
+/** "- key: old" and "+ key: new"; a text of several lines is a line each. */
+export function diffLines(edits: { key: string; old: string | null; new: string | null }[]) {
+    const lines = (sign: "-" | "+", key: string, value: string | null) =>
+        value === null ? [] : `${key}: ${value}`.split("\n").map((text) => ({ sign, text }));
+    return edits.flatMap((e) => [...lines("-", e.key, e.old), ...lines("+", e.key, e.new)]);
+}
