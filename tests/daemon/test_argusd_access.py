@@ -208,6 +208,7 @@ ROUTES = {
     "GET /v1/me/settings": ("/v1/me/settings", TOKEN, None),
     "PATCH /v1/me/settings": ("/v1/me/settings", TOKEN, {"settings": {"x": 1}}),
     "GET /v1/version": ("/v1/version", EVERYBODY, None),
+    "GET /v1/jobspec.schema.json": ("/v1/jobspec.schema.json", EVERYBODY, None),
     "GET /v1/openapi.json": ("/v1/openapi.json", EVERYBODY, None),
     "GET /healthz": ("/healthz", EVERYBODY, None),
     "GET /readyz": ("/readyz", EVERYBODY, None),

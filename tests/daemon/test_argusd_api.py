@@ -33,6 +33,7 @@ SERVED = {"app": "m:a", "pool": ["nowhere"]}  # its lease waits for ever
 ROUTES = {
     ("POST", "/v1/jobs"): ("/v1/jobs?dry_run=1", Argusd.spec("echo x")),
     ("GET", "/v1/jobs"): ("/v1/jobs", None),
+    ("GET", "/v1/jobspec.schema.json"): ("/v1/jobspec.schema.json", None),
     ("GET", "/v1/jobs/{id}"): ("/v1/jobs/JOB", None),
     ("POST", "/v1/jobs/{id}:stop"): ("/v1/jobs/JOB:stop", None),
     ("POST", "/v1/jobs:stop"): ("/v1/jobs:stop", {"workload": "none"}),
@@ -993,3 +994,21 @@ def test_requests_that_are_no_http(w):
                 answer = s.recv(65536)
             assert b" 200 " not in answer[:20]
     assert w.argusd.get("/v1/whoami")["role"] == "admin"
+
+
+def test_the_schema_of_a_spec_is_one_of_its_own(w):
+    schema = w.argusd.call("GET", "/v1/jobspec.schema.json", token=None).json()
+    described = w.api["components"]["schemas"]["JobSpec"]
+    assert schema["properties"].keys() == described["properties"].keys() and "$ref" not in json.dumps(schema)
+    assert schema["properties"]["workload"]["enum"] and schema["properties"]["nnodes"]["default"] == 1
+    assert {"const": "none"} in schema["properties"]["checkpoint"]["anyOf"]
+    whole = jsonschema.Draft202012Validator(schema)
+    for spec, good in (
+        ({"workload": "ray", "entrypoint": "true"}, True),
+        ({"workload": "ray", "entrypoint": ["a", "b"], "checkpoint": "none"}, True),
+        ({"preset": "echo", "word": "a hole"}, True),
+        ({"workload": "ray", "wrokload": 1}, False),
+        ({"entrypoint": "true"}, False),
+        ({"workload": "ray", "nnodes": 0}, False),
+    ):
+        assert whole.is_valid(spec) == good, spec

@@ -111,6 +111,7 @@ struct api {
     struct callbook *calls;    /* how many, by service and user */
     struct http_route *routes; /* owned: the server's table */
     struct buf openapi;        /* owned: openapi.json, made once */
+    struct buf jobspec_schema; /* owned: jobspec.schema.json, as well */
     usec_t started_at;
 };
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "argusd/api/routes.h"
+#include "argusd/api/specschema.h"
 #include "argusd/notebooks/notebooks_door.h"
 #include "argusd/run/programs.h"
 #include "argusd/run/restore.h"
@@ -112,6 +113,8 @@ static int open_http(struct services *s, struct err *err)
     s->api.routes = routes_join(&n);
     buf_init(&s->api.openapi, OPENAPI_MAX);
     routes_openapi(&s->api.openapi);
+    buf_init(&s->api.jobspec_schema, OPENAPI_MAX);
+    specschema_make(&s->api.jobspec_schema);
     const struct settings *set = s->settings;
     unsigned room = room_for_connections(set->connections);
     if (set->notebooks_listen)
@@ -274,6 +277,7 @@ int services_free(struct services *s)
     (void)uv_run(s->loop, UV_RUN_DEFAULT); /* close callbacks */
     free(s->api.routes);
     buf_release(&s->api.openapi);
+    buf_release(&s->api.jobspec_schema);
     free(s);
     return status;
 }

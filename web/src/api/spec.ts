@@ -1,29 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// spec.ts - the keys of a JobSpec with their docs and words, as argusd's own description has them.
-import type { KeyDoc } from "../kit/editor";
+// spec.ts - the keys of a JobSpec with their docs and words, as argusd's own JSON schema has them.
+import { keysOf, type KeyDoc, type Shape } from "../kit/keydoc";
 import { call } from "./client";
 
-interface Shape {
-    description?: string;
-    enum?: string[];
-    default?: unknown;
-    properties?: Record<string, Shape>;
-}
 let asked: Promise<KeyDoc[]> | null = null;
-
-const docOf = ([key, s]: [string, Shape]): KeyDoc => ({
-    key,
-    says: s.description ?? Object.keys(s.properties ?? {}).join(", "),
-    words: s.enum,
-});
 
 /** Asked for once. Without an answer the editor knows no keys, and nothing else is missing. */
 export const specKeys = () =>
-    (asked ??= call("GET /v1/openapi.json").then(
-        (api) => {
-            const all = api as unknown as { components: { schemas: Record<string, Shape> } };
-            return Object.entries(all.components.schemas.JobSpec?.properties ?? {}).map(docOf);
-        },
+    (asked ??= call("GET /v1/jobspec.schema.json").then(
+        (schema) => keysOf(schema as unknown as Shape),
         () => {
             asked = null;
             return [];

@@ -25,17 +25,13 @@ import {
     lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { keysAt, type KeyDoc } from "./keydoc";
 
 export interface Spot {
     line: number;
     column: number;
     isError: boolean;
     says: string;
-}
-export interface KeyDoc {
-    key: string;
-    says: string;
-    words?: string[];
 }
 export interface EditorOptions {
     text: string;
@@ -88,6 +84,13 @@ const look = EditorView.theme({
     ".cm-lint-marker": { width: "10px", height: "10px" },
 });
 
+/** The keys that may stand in this line, by what stands above it. */
+function keysOfLine(state: EditorState, at: number, keys: KeyDoc[]): KeyDoc[] {
+    const line = state.doc.lineAt(at);
+    const above = line.number > 1 ? state.doc.sliceString(0, line.from - 1).split("\n") : [];
+    return keysAt(keys, above, /^ */.exec(line.text)![0].length) ?? [];
+}
+
 function keyAt(state: EditorState, pos: number): string | null {
     const line = state.doc.lineAt(pos);
     const key = /^\s*([\w.]+)\s*:/.exec(line.text);
@@ -97,24 +100,31 @@ function keyAt(state: EditorState, pos: number): string | null {
 const completed = (keys: () => KeyDoc[]) => (c: CompletionContext) => {
     const line = c.state.doc.lineAt(c.pos);
     const before = line.text.slice(0, c.pos - line.from);
-    const value = /^([\w.]+):\s+(\S*)$/.exec(before);
+    const value = /^ *([\w.]+):\s+(\S*)$/.exec(before);
+    const here = keysOfLine(c.state, c.pos, keys());
     if (value) {
-        const words = keys().find((k) => k.key === value[1])?.words;
+        const words = here.find((k) => k.key === value[1])?.words;
         return words
             ? { from: c.pos - value[2]!.length, options: words.map((label) => ({ label, type: "enum" })) }
             : null;
     }
-    if (!/^[\w.]*$/.test(before) || (!before && !c.explicit)) return null;
+    const begun = /^ *([\w.]*)$/.exec(before);
+    if (!begun || (!begun[1] && !c.explicit)) return null;
     return {
-        from: line.from,
-        options: keys().map((k) => ({ label: k.key, type: "property", apply: `${k.key}: `, info: k.says })),
+        from: c.pos - begun[1]!.length,
+        options: here.map((k) => ({
+            label: k.key,
+            type: "property",
+            apply: k.of ? `${k.key}:` : `${k.key}: `,
+            info: k.says,
+        })),
     };
 };
 
 const documented = (keys: () => KeyDoc[]) =>
     hoverTooltip((view, pos) => {
         const key = keyAt(view.state, pos);
-        const doc = key && keys().find((k) => k.key === key);
+        const doc = key && keysOfLine(view.state, pos, keys()).find((k) => k.key === key);
         if (!doc || !doc.says) return null;
         return {
             pos: view.state.doc.lineAt(pos).from,

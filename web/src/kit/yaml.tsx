@@ -3,9 +3,11 @@
 // the text is there to read.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../base/say";
-import type { Editing, KeyDoc, Spot } from "./editor";
+import type { Editing, Spot } from "./editor";
+import type { KeyDoc } from "./keydoc";
 
-export type { KeyDoc, Spot } from "./editor";
+export type { Spot } from "./editor";
+export type { KeyDoc } from "./keydoc";
 
 export function Yaml(p: {
     text: string;

@@ -7,7 +7,7 @@ import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { bytes, num, visible } from "../../base/say";
 import { hasKey, listOf, overrideOf, removeKey, setOverride, setValue, valueOf } from "../../base/spectext";
-import type { KeyDoc } from "../../kit/editor";
+import type { KeyDoc } from "../../kit/keydoc";
 import { Icon } from "../../kit/icons";
 import { t } from "../../words/shared";
 import { w } from "./words";

@@ -14,7 +14,7 @@ import { visible } from "../../base/say";
 import { hasKey, setAny, toYaml, valueOf } from "../../base/spectext";
 import { go, query, setQuery } from "../../base/url";
 import { Blank, Refused } from "../../kit/blank";
-import type { KeyDoc } from "../../kit/editor";
+import type { KeyDoc } from "../../kit/keydoc";
 import { Icon } from "../../kit/icons";
 import { Modal } from "../../kit/over";
 import { Cli, Head, Panel, Seg, shell, toast } from "../../kit/parts";
