@@ -114,6 +114,7 @@ ROUTES = {
     "DELETE /v1/tokens/{token}": ("/v1/tokens/NEW_TOKEN", "udydhhy", None),
     "GET /v1/changes": ("/v1/changes", TOKEN, None),
     "POST /v1/session": ("/v1/session", "uuuuuuu", {"token": "none"}),
+    "POST /v1/session:link": ("/v1/session:link", TOKEN, None),
     "GET /v1/session": ("/v1/session", "uhhhhhh", None),  # they come with a token and not with a cookie
     "DELETE /v1/session": ("/v1/session", "uhhhhhh", None),
     "GET /v1/sessions": ("/v1/sessions", TOKEN, None),

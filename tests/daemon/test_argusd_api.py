@@ -33,6 +33,7 @@ SERVED = {"app": "m:a", "pool": ["nowhere"]}  # its lease waits for ever
 ROUTES = {
     ("POST", "/v1/jobs"): ("/v1/jobs?dry_run=1", Argusd.spec("echo x")),
     ("GET", "/v1/jobs"): ("/v1/jobs", None),
+    ("POST", "/v1/session:link"): ("/v1/session:link", None),
     ("GET", "/v1/jobspec.schema.json"): ("/v1/jobspec.schema.json", None),
     ("GET", "/v1/jobs/{id}"): ("/v1/jobs/JOB", None),
     ("POST", "/v1/jobs/{id}:stop"): ("/v1/jobs/JOB:stop", None),

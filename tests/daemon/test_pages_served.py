@@ -2,6 +2,8 @@
 """The pages as argusd serves them: what is cached, what a browser is told to refuse, and that an address is a page."""
 
 import gzip
+import json
+import pathlib
 import re
 
 import pytest
@@ -63,7 +65,18 @@ def test_what_a_browser_refuses(argusd, path):
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert "unsafe" not in str(policy) and "http" not in str(policy)
     assert head["X-Content-Type-Options"] == "nosniff" and head["Referrer-Policy"] == "no-referrer"
-    assert head["X-Frame-Options"] == "DENY"
+    assert head["X-Frame-Options"] == "DENY" and head["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert (policy["require-trusted-types-for"], policy["trusted-types"]) == ("'script'", "argus")
+
+
+def test_licences_of_what_is_embedded(argusd):
+    reply = page(argusd, "/licenses.txt")
+    text = gzip.decompress(reply.body).decode()
+    assert reply.headers["Content-Type"].startswith("text/plain")
+    with open(pathlib.Path(__file__).parents[2] / "web/package.json") as f:
+        for name, version in json.load(f)["dependencies"].items():
+            assert f"\n{name} {version}\n" in text, name
+    assert text.count("MIT License") > 5 and "\nvite " not in text
 
 
 def test_nothing_inline_and_nothing_of_others(argusd):

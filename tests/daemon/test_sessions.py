@@ -46,6 +46,26 @@ class Browser:
         return self.call("GET", "/v1/whoami").status == 200
 
 
+def test_a_link_logs_in_once(argusd):
+    made = argusd.call("POST", "/v1/session:link", {}, token="user")
+    assert made.status == 201 and made.headers["Cache-Control"] == "no-store", made
+    link, path = made.json()["link"], made.json()["path"]
+    assert path == f"/#login={link}", "a fragment is sent to no server"
+    assert argusd.call("GET", f"/?login={link}", token=None, Accept_Encoding="gzip").status in (200, 404)
+    both = argusd.call("POST", "/v1/session", {"link": link, "token": argusd.tokens["user"]}, token=None)
+    assert both.status == 400, "one of the two"
+    foreign = argusd.call("POST", "/v1/session", {"link": link}, token=None, Sec_Fetch_Site="cross-site")
+    assert foreign.status == 403, "and it is not used up by another site"
+    login = argusd.call("POST", "/v1/session", {"link": link}, token=None)
+    assert (login.status, login.json()["user"], login.json()["role"]) == (201, "alice", "user")
+    cookie = http.cookies.SimpleCookie(login.headers["Set-Cookie"])[COOKIE].value
+    assert argusd.call("GET", "/v1/whoami", token=None, Cookie=f"{COOKIE}={cookie}").json()["user"] == "alice"
+    again = argusd.call("POST", "/v1/session", {"link": link}, token=None)
+    assert (again.status, again.json()["code"]) == (401, "login_link_over")
+    assert argusd.call("POST", "/v1/session", {"link": "x" * 43}, token=None).status == 401
+    assert link not in argusd.log.read_text()
+
+
 def test_a_token_is_shown_once_and_a_cookie_opens_the_api(argusd):
     b = Browser(argusd)
     assert b.login.status == 201, b.login
@@ -174,8 +194,10 @@ def test_a_session_ends_by_the_clock(tmp_path, key):
         a.env = clock.env()
         a.start()
         b = Browser(a)
+        link = a.call("POST", "/v1/session:link", {}, token="user").json()["link"]
         clock.jump(40 * 60)
         assert b.works()
+        assert a.call("POST", "/v1/session", {"link": link}, token=None).status == 401, "it lives ten minutes"
         clock.jump(40 * 60)
         last = b.works()
         assert last == (key == "idle"), "a use puts the idle end off, and the longest life off by nothing"

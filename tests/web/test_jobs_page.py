@@ -204,3 +204,24 @@ def test_a_long_list_has_pages(browser, world):
     page.click(".listfoot a:has-text('To the first')")
     page.wait_for_selector(".vrow:has-text('first page')")
     page.context.close()
+
+
+def test_a_link_logs_a_browser_in_once(browser, world):
+    path = world.argusd.call("POST", "/v1/session:link", {}, token="user").json()["path"]
+    page = browser.page(token=None)
+    page.goto(world.argusd.url + path)
+    page.wait_for_selector(".login .btn.main")
+    assert "#" not in page.url, "it does not stay in the history"
+    page.reload()  # nothing was used up by looking
+    page.goto("about:blank")
+    page.goto(world.argusd.url + path)
+    page.click(".login .btn.main")
+    page.wait_for_selector("main h1")
+    other = browser.page(token=None)
+    other.goto(world.argusd.url + path)
+    other.click(".login .btn.main")
+    other.wait_for_selector(".login [role=alert]:has-text('was used')")
+    other.click("text=Log in with a token instead")
+    other.wait_for_selector(".login input[type=password]")
+    page.context.close()
+    other.context.close()

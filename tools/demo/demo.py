@@ -322,6 +322,13 @@ def driver_line(url, env, job):
     return f"{driver.get('node')} {driver.get('ip')} (a worker; the head is never used)", detail.get("state")
 
 
+def login_link(p, env):
+    """An address that logs one browser in, once; without one the page asks for the token."""
+    argus = os.path.join(p["app"], "bin", "argus")
+    got = subprocess.run([argus, "login-link"], env=env, stdout=subprocess.PIPE, text=True)
+    return got.stdout.strip() or None
+
+
 def finish(p, bed, url, env, job, code):
     job_dir = os.path.join(p["shared"], "jobs", job)
     if code != 0:
@@ -351,6 +358,10 @@ Next:
   argus submit --follow --set model_id={job_dir}/checkpoints/global_step_30/actor examples/merge.yaml
   argus submit examples/ppo.yaml && argus queue
   ./dev down                                    # stop all of this
+
+In a browser: {url}
+Open this once, within ten minutes, to be logged in ('argus login-link' makes another):
+  {login_link(p, env) or "'argus login-link' made none: the page takes the token of " + p["env"]}
 """)
 
 

@@ -47,9 +47,16 @@ const struct field_table session_table = {.name = "Session",
                                           .n = array_len(session_rows),
                                           .size = sizeof(struct session)};
 
+struct link {
+    char hash[HASH_HEX]; /* of its text; "": none */
+    char token_id[HTTP_TOKEN_ID_MAX];
+    usec_t made_at;
+};
+
 struct sessions {
     struct sessions_parts parts;
     struct map *by_hash, *by_id;
+    struct link links[SESSION_LINKS];
 };
 
 struct sessions *sessions_new(const struct sessions_parts *parts)
@@ -189,6 +196,46 @@ const struct session *sessions_add(struct sessions *ss,
     sessions_keep(ss, k);
     sessions_save(ss, k, now);
     return k;
+}
+
+/* ---- login links ---- */
+
+void sessions_make_link(struct sessions *ss,
+                        const struct http_principal *p,
+                        usec_t now,
+                        char ret[static SESSION_LINK_MAX])
+{
+    unsigned char bytes[32];
+    struct link *to = &ss->links[0];
+    for (size_t i = 1; i < SESSION_LINKS && *to->hash; i++)
+        if (!*ss->links[i].hash || ss->links[i].made_at < to->made_at)
+            to = &ss->links[i];
+    random_bytes(bytes, sizeof(bytes));
+    (void)sodium_bin2base64(ret, SESSION_LINK_MAX, bytes, sizeof(bytes),
+                            sodium_base64_VARIANT_URLSAFE_NO_PADDING); /* 43 characters fit */
+    sodium_memzero(bytes, sizeof(bytes));
+    *to = (struct link){.made_at = now};
+    text_copy(to->token_id, p->token_id);
+    (void)hash_sha256_hex(ret, strlen(ret), to->hash);
+}
+
+int sessions_take_link(struct sessions *ss,
+                       const char *text,
+                       usec_t now,
+                       struct http_principal *ret)
+{
+    char hex[HASH_HEX];
+    struct link *found = NULL;
+    (void)hash_sha256_hex(text, strlen(text), hex);
+    for (size_t i = 0; i < SESSION_LINKS; i++)
+        if (*ss->links[i].hash && sodium_memcmp(ss->links[i].hash, hex, sizeof(hex)) == 0)
+            found = &ss->links[i];
+    struct link l = found ? *found : (struct link){0};
+    if (found)
+        *found = (struct link){0};
+    if (!found || now < l.made_at || now - l.made_at > SESSION_LINK_LIFE)
+        return http_principal_refuse(ret, "login_link_over", MESSAGE_NO_ARGS);
+    return tokens_check_id(ss->parts.tokens, l.token_id, now, ret);
 }
 
 /* ---- the cookie ---- */

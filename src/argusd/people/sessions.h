@@ -70,6 +70,25 @@ void sessions_csrf(const char *text, char ret[static SESSION_CSRF_MAX]);
 bool sessions_csrf_of(const struct sessions *ss,
                       const char *header,
                       char ret[static SESSION_CSRF_MAX]);
+/* ---- login links: a browser is logged in once, without the token ---- */
+
+/* Of a link's text, with the NUL; how long one works; how many may wait at once, of all users. */
+enum { SESSION_LINK_MAX = 48, SESSION_LINKS = 256 };
+#define SESSION_LINK_LIFE (10 * USEC_MIN)
+
+/* A new one for the token of p; the oldest goes where there are too many. Its text is written to
+ * ret, the only time that it is seen. It is in memory alone: a restart of argusd ends it. */
+void sessions_make_link(struct sessions *ss,
+                        const struct http_principal *p,
+                        usec_t now,
+                        char ret[static SESSION_LINK_MAX]);
+/* Whose it is, as his token says now; it is used up, whatever comes of it. ERR_UNAUTHORISED: it is
+ * unknown, was used, or is too old. */
+must_check int sessions_take_link(struct sessions *ss,
+                                  const char *text,
+                                  usec_t now,
+                                  struct http_principal *ret);
+
 /* A Set-Cookie header. text "": one that takes the cookie away. */
 void sessions_cookie(const struct sessions *ss,
                      const char *text,

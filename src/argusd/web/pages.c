@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pages.c - answers with the files of the pages; see pages.h.
  *
- * Their policy lets in scripts and styles of this server alone, none inline; nobody may frame them,
- * and nothing is told to other servers. */
+ * Their policy lets in scripts and styles of this server alone, none inline; no text becomes markup
+ * or a script (trusted types); nobody may frame them, and nothing is told to other servers. */
 #include "argusd/web/pages.h"
 
 #include <string.h>
@@ -14,7 +14,8 @@ static const char *const headers[][2] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
      "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
-     "form-action 'none'; frame-ancestors 'none'"},
+     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
+     "trusted-types argus"},
     {"X-Frame-Options", "DENY"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},

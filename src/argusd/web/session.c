@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c - sessions over HTTP: begun with a token, looked at, listed, ended.
+/* session.c - sessions over HTTP: begun with a token or a login link, looked at, listed, ended.
  *
  * A login always makes a new session and ends the one whose cookie came along, so that nobody is
  * logged in under a cookie that another one chose. What is told of a session never has its cookie;
@@ -12,6 +12,7 @@
 #include "argusd/people/sessions.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 
 /* The reader's own session, and what a page asks first of all. */
 struct session_page {
@@ -37,7 +38,7 @@ static const struct field_table own_table = {.name = "OwnSession",
                                              .n = array_len(own_rows),
                                              .size = sizeof(struct session_page)};
 
-static const struct field login_rows[] = {MUST_TEXT("token")};
+static const struct field login_rows[] = {OPT_TEXT("token"), OPT_TEXT("link")};
 static const struct field_table login_form = ACTION_FORM(login_rows);
 
 static void session_answer(struct http_req *req,
@@ -61,12 +62,15 @@ static void session_set_cookie(struct http_req *req, const struct api *a, const 
 
 /* ---- log in ---- */
 
+/* link NULL: by the token. */
 static int session_admit(struct api *a,
                          const char *token,
+                         const char *link,
                          struct http_principal *ret,
                          struct err *err)
 {
-    int r = tokens_check(a->tokens, token, clock_wall(), ret);
+    int r = link ? sessions_take_link(a->sessions, link, clock_wall(), ret)
+                 : tokens_check(a->tokens, token, clock_wall(), ret);
     if (r == 0)
         r = people_admit(a->people, ret);
     if (r < 0)
@@ -101,18 +105,54 @@ static void session_post(struct http_req *req, void *app)
     if (!body)
         return;
     const char *token = json_string_value(json_object_get(body, "token"));
+    const char *link = json_string_value(json_object_get(body, "link"));
     int r = 0;
     if (site && strcmp(site, "same-origin") != 0)
         r = message_refuse(&err, ERR_FORBIDDEN, "login_elsewhere", MESSAGE_NO_ARGS);
-    else if (!token)
+    else if (!token == !link)
         r = message_refuse(&err, ERR_BAD_REQUEST, "login_who", MESSAGE_NO_ARGS);
     if (r == 0)
-        r = session_admit(a, token, &p, &err);
+        r = session_admit(a, token, link, &p, &err);
     if (r < 0)
         api_fail(req, &err, 0);
     else
         session_begin(req, a, &p);
     json_decref(body);
+}
+
+/* ---- a link that logs a browser in ---- */
+
+/* The text stands behind '#': browsers keep that to themselves, and so it is in no server's log. */
+struct link_page {
+    char text[SESSION_LINK_MAX], path[SESSION_LINK_MAX + 16];
+    usec_t expires_at;
+};
+static const struct field link_rows[] = {
+    FIELD_AT(link_page, "link", FIELD_TEXT, text, .size = SESSION_LINK_MAX, .flags = FIELD_ALWAYS),
+    FIELD_AT(link_page,
+             "path",
+             FIELD_TEXT,
+             path,
+             .size = SESSION_LINK_MAX + 16,
+             .flags = FIELD_ALWAYS,
+             .doc = "to be opened below the address of argusd"),
+    FIELD_AT(link_page, "expires_at", FIELD_TIME, expires_at, .flags = FIELD_ALWAYS),
+};
+static const struct field_table link_table = FIELD_TABLE("LoginLink", link_rows, link_page);
+
+static void session_link(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    usec_t now = clock_wall();
+    struct link_page page = {.expires_at = now + SESSION_LINK_LIFE};
+    sessions_make_link(a->sessions, http_req_principal(req), now, page.text);
+    text_printf(page.path, "/#login=%s", page.text);
+    struct buf out = BUF_INIT(4096);
+    struct jout j = jout_begin(&out);
+    field_to_json(&link_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_header(req, "Cache-Control", "no-store");
+    http_reply_json(req, 201, &out, api_barrier(a));
+    buf_release(&out);
 }
 
 /* ---- one's own ---- */
@@ -261,7 +301,7 @@ static const struct http_route rows[] = {
      .pattern = "/v1/session",
      .max_body = RESOURCE_BODY_MAX,
      .handle = session_post,
-     .summary = "log a browser in with a token: the reply sets a cookie",
+     .summary = "log a browser in with a token or a login link: the reply sets a cookie",
      .request_schema = "Login",
      .reply_schema = "OwnSession",
      .reply_status = 201},
@@ -277,6 +317,15 @@ static const struct http_route rows[] = {
      .handle = session_delete,
      .summary = "log out: the session ends and the cookie goes",
      .reply_schema = "Session"},
+    {.method = "POST",
+     .pattern = "/v1/session:link",
+     .least = HTTP_ROLE_VIEWER,
+     .max_body = RESOURCE_BODY_MAX,
+     .handle = session_link,
+     .summary =
+         "a link that logs one browser in, once, within ten minutes, as the user of this token",
+     .reply_schema = "LoginLink",
+     .reply_status = 201},
     RESOURCE_LIST(&session_noun,
                   "/v1/sessions",
                   VIEWER,
@@ -292,6 +341,7 @@ static const struct http_route rows[] = {
 };
 static const struct http_schema schemas[] = {
     {.name = "Login", .table = &login_form, .is_form = true},
+    {.name = "LoginLink", .table = &link_table},
     {.name = "OwnSession", .table = &own_table, .which = FIELD_SHOWN},
     {.name = "Session", .table = &list_table, .which = FIELD_SHOWN},
     LIST_OF("SessionList", "sessions", "Session"),

@@ -154,8 +154,8 @@ export async function findSession() {
     }
 }
 
-export async function logIn(token: string) {
-    session.value = await call("POST /v1/session", { body: { token } });
+export async function logIn(by: { token: string } | { link: string }) {
+    session.value = await call("POST /v1/session", { body: by });
 }
 
 export async function logOut() {

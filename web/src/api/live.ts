@@ -8,6 +8,7 @@ import { effect, signal } from "@preact/signals";
 import { lang } from "../base/prefs";
 import { session } from "./client";
 import type { FromWorker, Topic } from "./stream";
+import workerAt from "./worker?worker&url";
 
 export type { Topic } from "./stream";
 export type Link = { state: "connecting" | "live" } | { state: "lost"; since: number; again: number };
@@ -43,17 +44,39 @@ function take(m: FromWorker) {
     else tell(m.topic, m.ids);
 }
 
+/** The policy that argusd sends lets no text become the address of a script but this one. */
+declare const trustedTypes:
+    | {
+          createPolicy: (
+              name: string,
+              of: { createScriptURL: (u: string) => string },
+          ) => { createScriptURL: (u: string) => string };
+      }
+    | undefined;
+function scriptAt(): string {
+    if (typeof trustedTypes === "undefined") return workerAt;
+    const policy = trustedTypes.createPolicy("argus", {
+        createScriptURL: (u) => {
+            if (u !== workerAt) throw new TypeError(`no script of ours: ${u}`);
+            return u;
+        },
+    });
+    return policy.createScriptURL(workerAt);
+}
+let script = "";
+
 type Port = { postMessage: (m: unknown) => void; close: () => void };
 
 function open(id: string): Port {
     const name = `argus-live-${id}`;
+    script ||= scriptAt();
     if ("SharedWorker" in globalThis) {
-        const w = new SharedWorker(new URL("./worker.ts", import.meta.url), { type: "module", name });
+        const w = new SharedWorker(script, { type: "module", name });
         w.port.onmessage = (e: MessageEvent<FromWorker>) => take(e.data);
         w.port.start();
         return { postMessage: (m) => w.port.postMessage(m), close: () => w.port.postMessage({ what: "bye" }) };
     }
-    const w = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name });
+    const w = new Worker(script, { type: "module", name });
     w.onmessage = (e: MessageEvent<FromWorker>) => take(e.data);
     return { postMessage: (m) => w.postMessage(m), close: () => w.terminate() };
 }

@@ -8,6 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "argus/cli/ask.h"
 #include "argus/setup/firstserver.h"
 #include "argus/show/member.h"
 #include "base/message.h"
@@ -109,6 +110,19 @@ static int login_run(struct cli *cli, void *opts, const struct strv *args, struc
     return 0;
 }
 
+static int login_link_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *made = NULL;
+    (void)opts, (void)args;
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = ask_send(cli, "POST", "/v1/session:link", json_object(), 1, &made, err);
+    if (r < 0)
+        return r;
+    (void)fprintf(cli->out, "%s%s\n", cli->settings.server, member_str(made, "path"));
+    return 0;
+}
+
 static const struct command LOGIN_COMMANDS[] = {
     {
         .name = "login",
@@ -127,6 +141,17 @@ static const struct command LOGIN_COMMANDS[] = {
         .n_opts = array_len(LOGIN_OPTS),
         .opts_size = sizeof(struct login_opts),
         .run = login_run,
+    },
+    {
+        .name = "login-link",
+        .args = "",
+        .summary = "a link that logs a browser in",
+        .text = "Prints an address that is opened once, within ten minutes, and then is of no use: "
+                "the browser is logged in as you, without your token. What stands behind the # is "
+                "not sent to any server by following the link; a button on the page does that. Who "
+                "has the link before you have used it can log in as you.",
+        .example = "argus login-link\tand open it",
+        .run = login_link_run,
     },
 };
 

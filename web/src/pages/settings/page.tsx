@@ -50,6 +50,7 @@ const w = words({
     rv_go: ["Revoke the token", "吊销令牌"],
     rv_done: ["The token opens nothing any more", "令牌已失效"],
     this_one: ["this browser's", "本浏览器所用"],
+    licences: ["Licences of what these pages are made of", "本页面所用软件的许可证"],
     sessions: ["Browsers that are logged in", "已登录的浏览器"],
     agent: ["Browser", "浏览器"],
     here: ["here", "当前"],
@@ -484,6 +485,11 @@ export default function Settings() {
                 <Sessions />
                 <Secrets />
             </div>
+            <p class="small dim">
+                <a class="link" href="/licenses.txt" target="_blank" rel="noreferrer">
+                    {w("licences")}
+                </a>
+            </p>
         </>
     );
 }
