@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// log.tsx - the log of an attempt: its end at once, what comes after as it comes, earlier lines on demand, a search that
-// the server does. Lines are text: ANSI colours are read (lines.ts), everything else is shown and never run.
-import { useEffect, useRef, useState } from "preact/hooks";
+// log.tsx - the log of an attempt: its end at once, what comes after as it comes, a window over the rest that moves with
+// the scrollbar (window.ts), a search that the server does. Lines are text: ANSI colours are read (lines.ts), everything
+// else is shown and never run. Each line has an address: ?line=OFFSET.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { address, send } from "../../api/client";
 import { onBack } from "../../api/live";
 import { useAsk } from "../../api/use";
@@ -14,17 +15,13 @@ import { Icon } from "../../kit/icons";
 import { Panel, shell, Cli } from "../../kit/parts";
 import { followLog } from "./follow";
 import { looksBad, pieces, splitLines } from "./lines";
+import { before, behind, EMPTY, share, type Row, type Window } from "./window";
 import { w } from "./words";
 
-const LINES_MAX = 5000;
 const AROUND = 64 << 10; // bytes before a line that one goes to
 const CHUNK = 256 << 10;
-interface Row {
-    at: number;
-    text: string;
-    /** Of a hit in another log than the one that is shown: which. */
-    from?: string;
-}
+const NEAR = 600; // pixels from an end of the window at which more is asked for
+const GUTTER = 20; // pixels of a line's begin that are its address
 type LogFile = LogFiles["files"][number];
 
 /** "rank 3 · gpu-01 · worker.out" */
@@ -84,32 +81,25 @@ function needleOf(text: string): RegExp | null {
     }
 }
 
-/** ?line=OFFSET: the lines about it; null where the address names none, or while they come. */
-function useSpot(id: string, attempt: number, place: { source?: string; file?: string }): Row[] | null {
-    const line = query.value.get("line") ?? "";
-    const at = /^\d{1,15}$/.test(line) ? Number(line) : null;
-    const [rows, setRows] = useState<Row[] | null>(null);
-    useEffect(() => {
-        setRows(null);
-        if (at === null) return;
-        const control = new AbortController();
-        const begin = Math.max(0, at - AROUND);
-        send("GET /v1/jobs/{id}/logs", {
-            path: { id },
-            query: { attempt, offset: begin, limit: CHUNK, ...place },
-            signal: control.signal,
-        })
-            .then(async (reply) => {
-                const { lines } = splitLines(new Uint8Array(await reply.arrayBuffer()), begin);
-                setRows(begin > 0 ? lines.slice(1) : lines);
-            })
-            .catch(() => undefined); // its end is shown then
-        return () => control.abort();
-    }, [id, attempt, at, place.source, place.file]);
-    useEffect(() => {
-        if (rows) document.getElementById(`L${at}`)?.scrollIntoView({ block: "center" });
+/** ?line=OFFSET; null where the address names none. */
+function lineOf(q: URLSearchParams): number | null {
+    const line = q.get("line") ?? "";
+    return /^\d{1,15}$/.test(line) ? Number(line) : null;
+}
+
+/** A line that is in sight stays where it is while lines come and go above it. */
+function useAnchor(box: { current: HTMLDivElement | null }, rows: Row[]) {
+    const held = useRef<{ id: string; by: number } | null>(null);
+    useLayoutEffect(() => {
+        const li = held.current && document.getElementById(held.current.id);
+        if (li && box.current) box.current.scrollTop = li.offsetTop - held.current!.by;
+        held.current = null;
     }, [rows]);
-    return rows;
+    return () => {
+        const el = box.current;
+        const li = [...(el?.querySelectorAll("li") ?? [])].find((x) => x.offsetTop + x.offsetHeight > el!.scrollTop);
+        held.current = el && li ? { id: li.id, by: li.offsetTop - el.scrollTop } : null;
+    };
 }
 
 /** In the log, at that line. */
@@ -126,16 +116,19 @@ export function Log({
     live: boolean;
     firstError: number | null;
 }) {
-    const [rows, setRows] = useState<Row[]>([]);
+    const [win, setWin] = useState<Window>(EMPTY);
+    const rows = win.rows;
     const [size, setSize] = useState(0);
-    const [start, setStart] = useState(0);
     const [why, setWhy] = useState<unknown>(null);
     const [round, again] = useState(0);
     const [following, setFollowing] = useState(true);
     const [unseen, setUnseen] = useState(0);
     const [wrapped, setWrapped] = useState(true);
     const box = useRef<HTMLDivElement>(null);
-    const keep = useRef({ following: true, rest: new Uint8Array(0) as Uint8Array, at: 0 });
+    const keep = useRef({ following: true, rest: new Uint8Array(0) as Uint8Array, at: 0, size: 0, busy: false });
+    const here = useRef(win);
+    here.current = win;
+    const hold = useAnchor(box, rows);
     const grep = query.value.get("log") ?? "";
     const needle = needleOf(grep);
     const [asked, setAsked] = useState(grep);
@@ -165,7 +158,8 @@ export function Log({
             requestAnimationFrame(() => box.current?.scrollTo({ top: box.current.scrollHeight }));
         }
     };
-    const spot = useSpot(id, attempt, place);
+    const at = lineOf(query.value);
+    const spot = at !== null && !asked;
     const nth = useRef(-1);
     useEffect(() => {
         nth.current = -1;
@@ -201,42 +195,89 @@ export function Log({
         [asked, firstError],
     );
 
+    /** Bytes of the log as lines; what stands behind its last newline is kept while it may go on. */
+    const taken = (bytes: Uint8Array, from: number, isWhole: boolean) => {
+        const cut = splitLines(bytes, from);
+        const k = keep.current;
+        k.rest = cut.rest;
+        k.at = cut.at;
+        if (isWhole && cut.rest.length) cut.lines.push(...splitLines(Uint8Array.from([...cut.rest, 10]), cut.at).lines);
+        return cut.lines;
+    };
+    const part = async (q: { offset?: number; tail?: number; limit?: number }, signal?: AbortSignal) => {
+        const reply = await send("GET /v1/jobs/{id}/logs", {
+            path: { id },
+            query: { attempt, ...q, ...place },
+            signal,
+        });
+        const bytes = new Uint8Array(await reply.arrayBuffer());
+        const offset = Number(reply.headers.get("Argus-Log-Offset") ?? q.offset ?? 0);
+        const k = keep.current;
+        k.size = Math.max(k.size, Number(reply.headers.get("Argus-Log-Size") ?? 0), offset + bytes.length);
+        setSize(k.size);
+        return { bytes, offset, end: offset + bytes.length };
+    };
+    /** Its end, or what lies about a line. */
+    const load = async (line: number | null, signal?: AbortSignal) => {
+        const begin = line === null ? 0 : Math.max(0, line - AROUND);
+        const p = await part(line === null ? { tail: 500 } : { offset: begin, limit: CHUNK }, signal);
+        const isEnd = p.end >= keep.current.size;
+        const lines = taken(p.bytes, p.offset, isEnd && !live);
+        const first = line !== null && begin > 0 ? lines.slice(1) : lines; // it begins within a line
+        setWin({ rows: first, start: first[0]?.at ?? p.offset, end: isEnd ? p.end : keep.current.at, isEnd });
+        if (line !== null)
+            requestAnimationFrame(() => document.getElementById(`L${line}`)?.scrollIntoView({ block: "center" }));
+    };
+    const run = async (more: () => Promise<void>) => {
+        if (keep.current.busy) return;
+        keep.current.busy = true;
+        await more().catch(() => undefined); // it is asked for again at the next scroll
+        keep.current.busy = false;
+    };
+    const earlier = () =>
+        run(async () => {
+            const w = here.current;
+            const begin = Math.max(0, w.start - CHUNK);
+            const p = await part({ offset: begin, limit: w.start - begin });
+            const lines = splitLines(p.bytes, begin).lines;
+            const whole = begin > 0 ? lines.slice(1) : lines;
+            hold();
+            setWin((now) => before(now, whole, whole[0]?.at ?? begin));
+        });
+    const later = () =>
+        run(async () => {
+            const w = here.current;
+            const p = await part({ offset: w.end, limit: CHUNK });
+            const isEnd = p.end >= keep.current.size;
+            const lines = taken(p.bytes, w.end, isEnd && !live);
+            hold();
+            setWin((now) => behind(now, lines, isEnd ? p.end : keep.current.at, isEnd));
+        });
+
+    const begun = useRef(false);
     useEffect(() => {
         const control = new AbortController();
-        setRows([]);
+        Object.assign(keep.current, { rest: new Uint8Array(0), at: 0, size: 0 });
+        begun.current = false;
+        setWin(EMPTY);
         setWhy(null);
-        const add = (chunk: Uint8Array, at: number, isFirst: boolean) => {
+        const hear = (chunk: Uint8Array, from: number) => {
             const k = keep.current;
+            k.size = Math.max(k.size, from + chunk.length);
+            setSize(k.size);
+            if (!here.current.isEnd || from !== k.at + k.rest.length) return; // it is read when one comes there
             const joined = new Uint8Array(k.rest.length + chunk.length);
             joined.set(k.rest);
             joined.set(chunk, k.rest.length);
-            const from = isFirst ? at : k.at;
-            const cut = splitLines(joined, from);
-            k.rest = cut.rest;
-            k.at = cut.at;
-            if (!cut.lines.length) return;
-            setRows((old) => [...(isFirst ? [] : old), ...cut.lines].slice(-LINES_MAX));
-            setSize(at + chunk.length);
-            if (!k.following) setUnseen((n) => n + cut.lines.length);
+            const lines = taken(joined, k.at, false);
+            if (lines.length) setWin((now) => behind(now, lines, from + chunk.length, true));
+            if (!k.following) setUnseen((n) => n + lines.length);
         };
-        const run = async () => {
+        const begin = async () => {
             if (isAll) return;
-            const tail = await send("GET /v1/jobs/{id}/logs", {
-                path: { id },
-                query: { attempt, tail: 500, ...place },
-                signal: control.signal,
-            });
-            const at = Number(tail.headers.get("Argus-Log-Offset") ?? 0);
-            const body = new Uint8Array(await tail.arrayBuffer());
-            keep.current.rest = new Uint8Array(0);
-            keep.current.at = at;
-            setStart(at);
-            setSize(at + body.length);
-            add(body, at, true);
-            if (!live) {
-                if (keep.current.rest.length) add(new TextEncoder().encode("\n"), at + body.length, false);
-                return;
-            }
+            await load(at, control.signal);
+            begun.current = true;
+            if (!live) return;
             const stop = followLog({
                 url: (offset) =>
                     address("GET /v1/jobs/{id}/logs", {
@@ -244,19 +285,22 @@ export function Log({
                         query: { follow: true, attempt, offset, ...place },
                     }),
                 attempt,
-                from: at + body.length,
-                hear: (bytes, from) => add(bytes, from, false),
-                replaced: (from) => {
-                    keep.current.rest = new Uint8Array(0);
-                    keep.current.at = from;
-                },
+                from: keep.current.size,
+                hear,
+                replaced: (from) => Object.assign(keep.current, { rest: new Uint8Array(0), at: from, size: from }),
             });
             if (control.signal.aborted) stop();
             control.signal.addEventListener("abort", stop);
         };
-        run().catch((e: Error) => e.name !== "AbortError" && setWhy(e));
+        begin().catch((e: Error) => e.name !== "AbortError" && setWhy(e));
         return () => control.abort();
     }, [id, attempt, live, from, round]);
+    useEffect(() => {
+        if (!begun.current) return; // it is loaded so
+        if (at !== null && here.current.rows.some((r) => r.at === at))
+            document.getElementById(`L${at}`)?.scrollIntoView({ block: "center" });
+        else if (at !== null || !here.current.isEnd) void load(at).catch(setWhy);
+    }, [at]);
     const failed = useRef(false);
     failed.current = why !== null;
     useEffect(() => onBack(() => failed.current && again((n) => n + 1)), []);
@@ -264,28 +308,16 @@ export function Log({
         if (keep.current.following && !asked && !spot) box.current?.scrollTo({ top: box.current.scrollHeight });
     }, [rows, asked, spot]);
 
-    const earlier = async () => {
-        const begin = Math.max(0, start - CHUNK);
-        const reply = await send("GET /v1/jobs/{id}/logs", {
-            path: { id },
-            query: { attempt, offset: begin, limit: start - begin, ...place },
-        });
-        const cut = splitLines(new Uint8Array(await reply.arrayBuffer()), begin);
-        const lines = begin > 0 ? cut.lines.slice(1) : cut.lines;
-        setStart(lines[0]?.at ?? begin);
-        setRows((old) => [...lines, ...old].slice(0, LINES_MAX));
-        setFollow(false);
-    };
     const shown: Row[] = asked
         ? (found?.hits ?? []).map((h) => ({
               at: h.offset,
               text: h.text ?? "",
+              of: h.file ? `${h.source}:${h.file}` : null,
               from: isAll ? fileSays({ ...h, name: h.file ?? w("driver") }) : undefined,
           }))
-        : (spot ?? rows);
-    const here = Number(query.value.get("line") ?? -1);
-    const markOf = (at: number) =>
-        spot && at === here ? "here" : !from && firstError !== null && at === firstError ? "first" : "";
+        : rows;
+    const markOf = (of: number) =>
+        spot && of === at ? "here" : !from && firstError !== null && of === firstError ? "first" : "";
     const href = address("GET /v1/jobs/{id}/logs", { path: { id }, query: { attempt, ...(isAll ? {} : place) } });
     const ofFile = place.file ? ` --source ${place.source} --file ${shell(place.file)}` : isAll ? " --source all" : "";
     return (
@@ -368,19 +400,31 @@ export function Log({
                     aria-label={w("s_log")}
                     onScroll={(e) => {
                         const el = e.currentTarget;
-                        const end = el.scrollTop + el.clientHeight >= el.scrollHeight - 24;
-                        if (end !== keep.current.following && !asked && !spot)
+                        const left = el.scrollHeight - el.clientHeight - el.scrollTop;
+                        if (asked) return;
+                        if (el.scrollTop < NEAR && win.start > 0) void earlier();
+                        else if (left < NEAR && !win.isEnd) void later();
+                        const end = left <= 24 && win.isEnd;
+                        if (end !== keep.current.following && !spot)
                             end ? setFollow(true) : ((keep.current.following = false), setFollowing(false));
                     }}
                 >
-                    {!asked && !spot && start > 0 && (
+                    {!asked && win.start > 0 && (
                         <button type="button" class="more" onClick={() => void earlier()}>
                             <Icon name="up" />
                             {w("earlier")}
                         </button>
                     )}
                     {shown.length ? (
-                        <ol>
+                        <ol
+                            title={w("line_link")}
+                            onClick={(e) => {
+                                const li = (e.target as Element).closest("li");
+                                if (!li || e.clientX - li.getBoundingClientRect().left > GUTTER) return;
+                                const row = shown.find((r) => `L${r.at}` === li.id);
+                                if (row) goToLine(row.at, asked && isAll ? (row.of ?? null) : from || null);
+                            }}
+                        >
                             {shown.map((r) => (
                                 <Line key={`${r.from ?? ""}${r.at}`} row={r} needle={needle} mark={markOf(r.at)} />
                             ))}
@@ -392,6 +436,9 @@ export function Log({
             )}
             <div class="tail">
                 <span>{w("log_from", bytes(size), rows.length)}</span>
+                {!asked && size > 0 && (win.start > 0 || !win.isEnd) && (
+                    <span class="dim">{w("log_at", Math.floor(100 * share(win, size)))}</span>
+                )}
                 <span class="grow" />
                 <kbd>f</kbd>
             </div>

@@ -73,6 +73,8 @@ export const w = words({
     fewer: ["Fewer", "收起"],
     curve_says: ["{0}: newest {1} at step {2}", "{0}：最新 {1}，第 {2} 步"],
     follow: ["Following", "跟随中"],
+    log_at: ["from {0} % of it", "起于 {0}%"],
+    line_link: ["Press the begin of a line for its address", "点击行首可得到该行的链接"],
     paused: ["Paused", "已暂停"],
     new_lines: ["{0} new lines", "{0} 行新日志"],
     grep: ["Search, regular expression", "搜索（正则表达式）"],
