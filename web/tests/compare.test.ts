@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What differs between specs, and steps as training time.
 import { describe, expect, it } from "vitest";
-import { differences, flattened, sinceStart, trainingTime } from "../src/pages/compare/differ";
+import { belowRoot, codePairs } from "../src/pages/compare/code";
+import { differences, flattened, sinceStart, trainingTime, usedBy } from "../src/pages/compare/differ";
+import { LINES_MOST, textDiff } from "../src/pages/compare/textdiff";
 
 describe("specs side by side", () => {
     it("are keys with dots, overrides too", () => {
@@ -55,5 +57,55 @@ describe("time since the start", () => {
     it("begins at the first point where no start is known", () => {
         expect(sinceStart({ ...series, time: [null, 7200, 10800] }, null)).toEqual({ x: [0, 1], y: [null, 3] });
         expect(sinceStart({ ...series, time: [null, null, null] }, null)).toEqual({ x: [], y: [] });
+    });
+});
+
+describe("what was used", () => {
+    const code = (hash: string) => ({ key: "code", name: "mine@1", common: false, hash, path: "/r/x", verl: null });
+    const job = (hash: string) => ({ id: hash, output_dir: "/r/jobs/a", snapshots: [code(hash)] });
+    it("has hashes, versions and nodes", () => {
+        const inputs = [{ key: "train_file", ref: "sums@2", hash: "f".repeat(64) }];
+        const nodes = [{ name: "n1" }, { name: "n2" }];
+        expect(usedBy({ resolved_spec: {}, verl: "0.9.1", snapshots: [code("a".repeat(64))], inputs, nodes })).toEqual({
+            "hash of code": `mine@1 ${"a".repeat(12)}`,
+            "hash of train_file": `sums@2 ${"f".repeat(12)}`,
+            "version of verl": "0.9.1",
+            nodes: "n1 n2",
+        });
+    });
+    it("is compared once for each pair of snapshots", () => {
+        const pairs = codePairs(job("a") as never, [job("a"), job("b"), job("b")] as never);
+        expect(pairs.map((p) => [p.a.hash, p.b.hash])).toEqual([["a", "b"]]);
+        expect(belowRoot(job("a") as never, "/r/common/code/x")).toBe("common/code/x");
+        expect(belowRoot(job("a") as never, "/elsewhere")).toBe("/elsewhere");
+    });
+});
+
+describe("two texts", () => {
+    const says = (a: string, b: string) => textDiff(a, b)?.map((l) => l.sign + l.text);
+    it("are told by the lines that differ, with three about them", () => {
+        const lines = "abcdefghij".split("");
+        const other = lines.map((x) => (x === "f" ? "F" : x));
+        expect(says(lines.join("\n"), other.join("\n"))).toEqual([
+            "…",
+            " c",
+            " d",
+            " e",
+            "-f",
+            "+F",
+            " g",
+            " h",
+            " i",
+            "…",
+        ]);
+    });
+    it("keep the longest common lines", () => {
+        expect(says("a\nb\nc", "b\nc\nd")).toEqual(["-a", " b", " c", "+d"]);
+        expect(says("", "new")).toEqual(["-", "+new"]);
+        expect(says("x", "x")).toEqual(["…"]);
+    });
+    it("are not compared when they are too long", () => {
+        const many = (x: string) => Array.from({ length: LINES_MOST + 1 }, (_, i) => x + i).join("\n");
+        expect(textDiff(many("a"), many("b"))).toBeNull();
     });
 });

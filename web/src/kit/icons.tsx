@@ -103,6 +103,7 @@ const SHAPES = {
     up: <path d="M3.5 10L8 5.5 12.5 10" />,
     close: <path d="M4 4l8 8M12 4l-8 8" />,
     columns: [<rect x="2.5" y="3" width="11" height="10" rx="1" />, <path d="M6.2 3v10M9.8 3v10" />],
+    pin: <path d="M9.5 2.5l4 4-2 .5-2.5 2.5-.5 3-6-6 3-.5 2.5-2.5zM5.5 10.5l-3 3" />,
     filter: <path d="M2.5 4h11M4.5 8h7M6.5 12h3" />,
     compare: <path d="M2.5 11l3-4 2.5 2.500 5-6M2.500 13.500l3-2 3 1 5-3" />,
     wrap: <path d="M2.5 4h11M2.5 8h8.500a2 2 0 0 1 0 4H8.500M10 10.500L8.500 12l1.500 1.500M2.500 12h3" />,

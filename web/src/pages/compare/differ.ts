@@ -30,6 +30,27 @@ export interface Difference {
     same: boolean;
 }
 
+interface Used {
+    resolved_spec: unknown;
+    verl: string | null;
+    snapshots: { key: string; name: string; hash: string }[];
+    inputs: unknown;
+    nodes: { name: string }[];
+}
+
+const short = (hash: string | null | undefined) => (hash ? ` ${hash.slice(0, 12)}` : "");
+
+/** What a job really used, beside what its spec says: names of code and data with their hashes, versions, nodes. */
+export function usedBy(j: Used): Record<string, unknown> {
+    const out: Record<string, unknown> = {};
+    for (const s of j.snapshots) out[`hash of ${s.key}`] = `${s.name}${short(s.hash)}`;
+    const inputs = Array.isArray(j.inputs) ? (j.inputs as { key: string; ref?: string; hash?: string | null }[]) : [];
+    for (const i of inputs) out[`hash of ${i.key}`] = `${i.ref ?? ""}${short(i.hash)}`;
+    if (j.verl) out["version of verl"] = j.verl;
+    if (j.nodes.length) out["nodes"] = j.nodes.map((n) => n.name).join(" ");
+    return out;
+}
+
 /** Keys in the order in which they first come up. What is only a name of the run itself is left out. */
 export function differences(specs: unknown[]): Difference[] {
     const maps = specs.map(flattened);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx - two to eight jobs side by side: how they ended, what their specs differ in, their curves over steps or over
-// training time. ?jobs= ?axis= ?smooth= ?find= ?all= are its state.
+// training time. one of them is the reference. ?jobs= ?ref= ?axis= ?smooth= ?find= ?all= are its state.
 import { useEffect, useState } from "preact/hooks";
 import type { Job, JobMetrics } from "../../made/api";
 import { call, isAway, Refusal } from "../../api/client";
@@ -17,7 +17,8 @@ import type { Line } from "../../kit/plot";
 import { t } from "../../words/shared";
 import { firstKeys } from "../job/curves";
 import { Flags, isOver, jobName, ranFor } from "../jobs/columns";
-import { differences, sinceStart, trainingTime } from "./differ";
+import { Code } from "./code";
+import { differences, sinceStart, trainingTime, usedBy } from "./differ";
 import "./page.css";
 
 const w = words({
@@ -53,6 +54,8 @@ const w = words({
     more_keys: ["{0} more", "另有 {0} 项"],
     fewer: ["Fewer", "收起"],
     unset: ["not set", "未设置"],
+    pin: ["Make {0} the reference", "以 {0} 为基准"],
+    is_ref: ["reference", "基准"],
     unknown: ["Not every job could be read", "部分作业无法读取"],
 });
 
@@ -112,7 +115,19 @@ function useRuns(ids: string[]) {
 
 const Mark = ({ i }: { i: number }) => <i class={`mark m${i % MOST}`} aria-hidden="true" />;
 
-function Outcome({ jobs, ids }: { jobs: Job[]; ids: string[] }) {
+/** With its sign, against the reference. */
+function Delta({ of, to }: { of: number | null | undefined; to: number | null | undefined }) {
+    if (of === null || of === undefined || to === null || to === undefined || of === to) return null;
+    return (
+        <span class="small dim">
+            {" "}
+            {of > to ? "+" : "−"}
+            {figure(Math.abs(of - to))}
+        </span>
+    );
+}
+
+function Outcome({ jobs, ids, reference }: { jobs: Job[]; ids: string[]; reference: Job }) {
     const leave = (id: string) => setQuery({ jobs: ids.filter((x) => x !== id).join(",") });
     return (
         <Panel
@@ -165,6 +180,19 @@ function Outcome({ jobs, ids }: { jobs: Job[]; ids: string[] }) {
                                             <a class="name cut" href={`/jobs/${encodeURIComponent(j.id)}`}>
                                                 <Text of={jobName(j)} />
                                             </a>
+                                            {j === reference ? (
+                                                <span class="chip small">{w("is_ref")}</span>
+                                            ) : (
+                                                <button
+                                                    type="button"
+                                                    class="btn bare icon act"
+                                                    aria-label={w("pin", visible(jobName(j)))}
+                                                    title={w("pin", visible(jobName(j)))}
+                                                    onClick={() => setQuery({ ref: j.id })}
+                                                >
+                                                    <Icon name="pin" />
+                                                </button>
+                                            )}
                                         </span>
                                     </td>
                                     <td>
@@ -180,7 +208,10 @@ function Outcome({ jobs, ids }: { jobs: Job[]; ids: string[] }) {
                                     <td class="num">{j.step === null ? "–" : num(j.step)}</td>
                                     <td class="num nowrap">{ran === null ? "–" : span(ran)}</td>
                                     <td class="num">{num(j.gpu_hours, 1)}</td>
-                                    <td class="num">{figure(j.metrics?.reward?.value)}</td>
+                                    <td class="num nowrap">
+                                        {figure(j.metrics?.reward?.value)}
+                                        <Delta of={j.metrics?.reward?.value} to={reference.metrics?.reward?.value} />
+                                    </td>
                                     <td>
                                         {isOver(j) && j.state !== "SUCCEEDED" ? (
                                             <code>{visible(j.reason.code)}</code>
@@ -209,9 +240,10 @@ function Outcome({ jobs, ids }: { jobs: Job[]; ids: string[] }) {
     );
 }
 
-function Specs({ jobs }: { jobs: Job[] }) {
+function Specs({ jobs, reference }: { jobs: Job[]; reference: Job }) {
     const every = query.value.get("spec") === "all";
-    const rows = differences(jobs.map((j) => j.resolved_spec));
+    const rows = differences(jobs.map((j) => ({ ...usedBy(j), ...(j.resolved_spec ?? {}) })));
+    const pinned = jobs.indexOf(reference);
     const differ = rows.filter((r) => !r.same);
     const shown = every ? rows : differ;
     return (
@@ -252,6 +284,7 @@ function Specs({ jobs }: { jobs: Job[] }) {
                                             <span class="cut">
                                                 <Text of={jobName(j)} />
                                             </span>
+                                            {j === reference && <span class="chip small">{w("is_ref")}</span>}
                                         </span>
                                     </th>
                                 ))}
@@ -264,7 +297,15 @@ function Specs({ jobs }: { jobs: Job[] }) {
                                         <code>{visible(r.key)}</code>
                                     </th>
                                     {r.values.map((v, i) => (
-                                        <td class={v !== r.values[0] ? "other" : i && every ? "dim" : undefined}>
+                                        <td
+                                            class={
+                                                v !== r.values[pinned]
+                                                    ? "other"
+                                                    : i !== pinned && every
+                                                      ? "dim"
+                                                      : undefined
+                                            }
+                                        >
                                             {v === null ? (
                                                 <span class="dim">{w("unset")}</span>
                                             ) : (
@@ -452,6 +493,8 @@ function Pick() {
 export default function Compare() {
     const ids = [...new Set((query.value.get("jobs") ?? "").split(",").filter(Boolean))].slice(0, MOST);
     const { runs, again } = useRuns(ids);
+    const pinned = query.value.get("ref");
+    const reference = runs?.jobs.find((j) => j.id === pinned) ?? runs?.jobs[0];
     const cli = ids.length ? `for j in ${ids.map(shell).join(" ")}; do argus status $j; done` : undefined;
     return (
         <>
@@ -469,11 +512,12 @@ export default function Compare() {
                             <Refused why={runs.why} again={again} />
                         </section>
                     )}
-                    {runs.jobs.length > 0 && (
+                    {reference && (
                         <>
-                            <Outcome jobs={runs.jobs} ids={ids} />
+                            <Outcome jobs={runs.jobs} ids={ids} reference={reference} />
                             <Curves jobs={runs.jobs} metrics={runs.metrics} />
-                            <Specs jobs={runs.jobs} />
+                            <Specs jobs={runs.jobs} reference={reference} />
+                            <Code reference={reference} others={runs.jobs.filter((j) => j !== reference)} />
                         </>
                     )}
                 </div>
