@@ -345,7 +345,7 @@ static struct place number_place(double number, bool known)
     return (struct place){NULL, number, known};
 }
 
-static struct place place_of(const struct store_job *j, enum store_job_sort by)
+static struct place sort_place_of(const struct store_job *j, enum store_job_sort by)
 {
     usec_t end = j->ended_at ? j->ended_at : clock_of_test;
     switch (by) {
@@ -392,7 +392,7 @@ static void assert_before(const struct store_job *a,
                           const struct store_job *b,
                           const struct store_job_query *q)
 {
-    struct place x = place_of(a, q->sort), y = place_of(b, q->sort);
+    struct place x = sort_place_of(a, q->sort), y = sort_place_of(b, q->sort);
     int c = x.text
                 ? (q->sort == STORE_SORT_ID ? strcmp(x.text, y.text) : strcasecmp(x.text, y.text))
                 : (x.number > y.number) - (x.number < y.number);

@@ -223,10 +223,10 @@ static int read_states(const struct http_req *req,
 }
 
 /* "HUNG,IDLE" or several ?flag=. The words are literals. */
-static int read_flags(const struct http_req *req,
-                      struct store_job_query *q,
-                      const char *ret[static STORE_FLAGS_MAX],
-                      struct err *err)
+static int list_read_flags(const struct http_req *req,
+                           struct store_job_query *q,
+                           const char *ret[static STORE_FLAGS_MAX],
+                           struct err *err)
 {
     const char *text, *it;
     size_t n;
@@ -245,7 +245,7 @@ static int read_flags(const struct http_req *req,
     return 0;
 }
 
-static int read_order(const struct http_req *req, struct store_job_query *q, struct err *err)
+static int list_read_order(const struct http_req *req, struct store_job_query *q, struct err *err)
 {
     const char *sort = str_or(http_req_query(req, "sort"), "queued_at");
     const char *order = str_or(http_req_query(req, "order"), "desc");
@@ -303,8 +303,9 @@ static void api_jobs_list(struct http_req *req, void *app)
                                 .want_count = http_req_query_bool(req, "count", false),
                                 .cursor = http_req_query(req, "cursor")};
     if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, LIST_DEFAULT, &limit, &err) < 0 ||
-        read_states(req, &q, states, &err) < 0 || read_flags(req, &q, flags, &err) < 0 ||
-        read_order(req, &q, &err) < 0 || api_read_time(req, "since", now, &q.since, &err) < 0 ||
+        read_states(req, &q, states, &err) < 0 || list_read_flags(req, &q, flags, &err) < 0 ||
+        list_read_order(req, &q, &err) < 0 ||
+        api_read_time(req, "since", now, &q.since, &err) < 0 ||
         api_read_time(req, "until", now, &q.until, &err) < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
@@ -413,8 +414,8 @@ static const struct http_schema schemas[] = {
     LIST_AND("JobList",
              "jobs",
              "JobItem",
-             "," KEY("next_cursor", TEXT_OR_NULL) "," KEY("total", INTEGER) "," KEY(
-                 "states", MAP(INTEGER))),
+             "," KEY("next_cursor", TEXT_OR_NULL) "," KEY("total", INTEGER) "," KEY("states",
+                                                                                    MAP(INTEGER))),
     {.name = "Submitted", .table = &submit_answer_table},
 };
 const struct api_part part_jobs = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -190,7 +190,7 @@ static struct unfit_page *unfit_of(const struct live *l, size_t *ret_n)
     return v;
 }
 
-static struct look_page *looks_of(const struct api_eyes *eyes, struct live *l, size_t *ret_n)
+static struct look_page *why_looks(const struct api_eyes *eyes, struct live *l, size_t *ret_n)
 {
     struct sched_look *v = xcalloc(LOOKS_SHOWN, sizeof(*v));
     struct look_page *pages = xcalloc(LOOKS_SHOWN, sizeof(*pages));
@@ -227,10 +227,10 @@ static void looks_free(struct look_page *pages, size_t n)
 }
 
 /* What has to end before it, by what limits say. Heap. */
-static struct end_page *ends_of(const struct api_eyes *eyes,
-                                struct live *l,
-                                size_t *ret_n,
-                                usec_t *ret_promise)
+static struct end_page *why_ends(const struct api_eyes *eyes,
+                                 struct live *l,
+                                 size_t *ret_n,
+                                 usec_t *ret_promise)
 {
     struct sched_end *v = xcalloc(ENDS_SHOWN, sizeof(*v));
     struct end_page *pages = xcalloc(ENDS_SHOWN, sizeof(*pages));
@@ -277,8 +277,8 @@ static void put_why(struct jout *j,
     _cleanup_(freep) struct unfit_page *unfit = waits ? unfit_of(l, &n_unfit) : NULL;
     size_t n_looks = 0, n_ends = 0;
     usec_t promise = 0;
-    struct look_page *looks = waits ? looks_of(eyes, l, &n_looks) : NULL;
-    _cleanup_(freep) struct end_page *ends = waits ? ends_of(eyes, l, &n_ends, &promise) : NULL;
+    struct look_page *looks = waits ? why_looks(eyes, l, &n_looks) : NULL;
+    _cleanup_(freep) struct end_page *ends = waits ? why_ends(eyes, l, &n_ends, &promise) : NULL;
     struct why_page page = {.id = job->id,
                             .state = job_state_to_string(job->state),
                             .position = waits ? why.position : -1,

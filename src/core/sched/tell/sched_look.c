@@ -99,7 +99,7 @@ static enum sched_look_code look_judge(const struct looking *k, uint32_t host)
     return allowed ? SCHED_LOOK_SERVES : SCHED_LOOK_KEPT;
 }
 
-static struct sched_look look_at(const struct looking *k, uint32_t host)
+static struct sched_look look_of_host(const struct looking *k, uint32_t host)
 {
     const struct host *h = host_at(k->s, host);
     struct sched_look l = {.node = h->name,
@@ -131,7 +131,7 @@ size_t sched_look_all(struct sched *s,
         const struct host *h = row_is_used(&s->hosts, i) ? host_at(s, i) : NULL;
         bool never = h && !h->usable && !*h->why_not;
         if (h && h->listed && !never && pool_suits(&labels, h->labels, h->only, h->versions))
-            ret[n++] = look_at(&k, i);
+            ret[n++] = look_of_host(&k, i);
     }
     return n;
 }
@@ -167,7 +167,7 @@ static int endings_order(const void *a, const void *b)
 }
 
 /* The leases of the host until whose ends there is no room. */
-static void add_host(struct endings *e, const struct host *h, const struct share *share)
+static void endings_add_host(struct endings *e, const struct host *h, const struct share *share)
 {
     if (host_holds(h, share))
         return;
@@ -196,7 +196,7 @@ size_t sched_ends_before(struct sched *s,
     const struct numbers *hosts = k.promise ? &k.promise->hosts : &found;
     struct endings e = {.s = s, .v = ret, .max = max};
     for (size_t i = 0; i < hosts->n && at != NEVER; i++)
-        add_host(&e, host_at(s, hosts->v[i]), i ? &k.shape->other : &k.shape->driver);
+        endings_add_host(&e, host_at(s, hosts->v[i]), i ? &k.shape->other : &k.shape->driver);
     xsort(ret, e.n, sizeof(*ret), endings_order);
     if (k.promise)
         *ret_at = known_end(s, at);
