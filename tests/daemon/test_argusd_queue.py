@@ -254,10 +254,15 @@ def test_a_dry_run_says_where_it_would_run_or_why_not(argusd):
     used = plan["quota"]["project"]
     assert (used["name"], used["gpus_used"], used["gpus_after"]) == ("default", 0, 2)
     assert plan["quota"]["user"]["name"] == "alice"
+    checks = {c["code"]: c["ok"] for c in plan["checks"]}
+    assert list(checks) == ["check_spec", "check_code", "check_data", "check_secrets", "check_fit", "check_quota",
+                            "check_space"] and all(checks.values())  # fmt: skip
     job = argusd.submit("exec tail -f /dev/null", n_gpus_per_node=2)  # it told the truth
     assert argusd.wait_state(job, "RUNNING")["nodes"] == plan["placement"]["nodes"]
     holder = argusd.submit(PATIENT, n_gpus_per_node=4)
     argusd.wait_state(holder, "RUNNING")
+    large = dry_run(argusd, n_gpus_per_node=400)
+    assert [c["code"] for c in large["checks"] if not c["ok"]] == ["check_fit"] and large["problems"]
     plan = dry_run(argusd, n_gpus_per_node=4)
     assert (plan["placement"], plan["why"]["code"], plan["why"]["position"]) == (None, "waiting_for_gpus", 1)
     assert plan["quota"]["user"]["gpus_used"] == 6

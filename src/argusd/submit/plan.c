@@ -18,6 +18,7 @@
 #include "argusd/launch/launchplan.h"
 #include "argusd/launch/pastruns.h"
 #include "argusd/submit/plan.h"
+#include "argusd/submit/plan_checks.h"
 #include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -139,7 +140,7 @@ struct plan_page {
     struct plan_account project, user;
     struct plan_trial trial;
     const char *argv; /* borrowed */
-    struct field_list problems;
+    struct field_list problems, checks;
 };
 #define LIST_OF_SCHEMA(name)                                                                       \
     "{\"type\":\"array\",\"items\":{\"$ref\":\"#/components/schemas/" name "\"}}"
@@ -178,6 +179,11 @@ static const struct field plan_rows[] = {
          .flags = FIELD_ALWAYS,
          .schema = "{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"string\"}}"),
     PAGE("problems", FIELD_LIST, problems, .of = &problem_table),
+    PAGE("checks",
+         FIELD_LIST,
+         checks,
+         .of = &plan_check_table,
+         .doc = "what was looked at, in this order; what is wrong stands in problems"),
 };
 #undef PAGE
 const struct field_table plan_table = FIELD_TABLE("Plan", plan_rows, plan_page);
@@ -433,8 +439,15 @@ static void plan_reply(struct plan *p)
     copy_problems(p, &p->launch.warnings);
     p->page.argv = p->launch.argv;
     p->page.problems = problem_pages(&p->ps, http_req_principal(p->req)->language);
+    struct api_eyes eyes = {.a = p->a, .p = http_req_principal(p->req)};
+    const struct plan_checked seen = {.ps = &p->ps,
+                                      .fits = p->page.fits_pool,
+                                      .checkpoint_bytes = p->checkpoint_bytes,
+                                      .free = p->free_bytes};
+    p->page.checks = plan_checks(&eyes, &seen);
     field_to_json(&plan_table, &p->page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     problem_pages_release(&p->page.problems);
+    plan_checks_release(&p->page.checks);
     http_reply_json(p->req, 200, &out, api_barrier(p->a));
     buf_release(&out);
     plan_free(p);

@@ -4,6 +4,17 @@
 #include "base/catalogue/message_rows.h"
 
 static const struct message_row rows[] = {
+    SAY("check_spec", "its keys are known, and go together", "各键有效，相互一致"),
+    SAY("check_code", "its code and snapshots are there", "代码和快照都在"),
+    SAY("check_data",
+        "its model, data and checkpoint are there, and what they hold fits",
+        "模型、数据和检查点都在，内容匹配"),
+    SAY("check_secrets",
+        "the secrets that it names are stored, and its text shows none",
+        "所需密钥已保存，文本中没有密钥"),
+    SAY("check_fit", "its nodes and GPUs fit the pool", "节点和 GPU 数符合资源池"),
+    SAY("check_quota", "its project and user may run it", "项目和用户可以运行它"),
+    SAY("check_space", "there is room for its checkpoints", "检查点有足够空间"),
     SAY("tree_too_many",
         "the tree has more than {most} files: leave some out",
         "目录树的文件超过 {most} 个"),

@@ -125,16 +125,23 @@ const quotaSays = (q: Plan["quota"]["user"]) =>
         : w("q_user", visible(q.name), q.gpus_after, q.gpus_ceiling);
 
 function Fine({ plan }: { plan: Plan }) {
+    const all = plan.checks.length;
+    const fine = plan.checks.filter((c) => c.ok).length;
     return (
         <details class="okays plan-part">
             <summary class="row">
-                <span class="c-ok">
-                    <Icon name="succeeded" />
+                <span class={fine === all ? "c-ok" : "c-warn"}>
+                    <Icon name={fine === all ? "succeeded" : "unhealthy"} />
                 </span>
-                <span class="grow">{w("all_fine")}</span>
+                <span class="grow">{fine === all ? w("all_fine") : w("some_fine", fine, all)}</span>
                 <Icon name="down" />
             </summary>
             <ul class="checks">
+                {plan.checks.map((c) => (
+                    <Row icon={c.ok ? "succeeded" : "unhealthy"} tone={c.ok ? "ok" : "warn"}>
+                        <span class={c.ok ? "said" : "said dim"}>{visible(c.text)}</span>
+                    </Row>
+                ))}
                 <Row icon="succeeded" tone="ok">
                     {quotaSays(plan.quota.project)}
                 </Row>

@@ -64,6 +64,7 @@ export const w = words({
         "What is wrong, when it would start and what would serve it better stand here as you type.",
         "边填边看：哪里不对、何时启动、怎样更好。",
     ],
+    some_fine: ["{0} of {1} checks are fine", "{1} 项检查中 {0} 项通过"],
     all_fine: ["Files, sizes, keys and quota are fine", "文件、规模、参数与配额均无问题"],
     q_user: ["{0}: {1} of {2} GPUs after it", "{0}：此后占用 {1} / {2} 张 GPU"],
     q_free: ["{0}: {1} GPUs after it, no ceiling", "{0}：此后占用 {1} 张 GPU，无上限"],
