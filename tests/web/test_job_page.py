@@ -40,6 +40,32 @@ def test_the_log_of_a_rank_and_a_search_in_all(browser, world):
     page.context.close()
 
 
+def test_a_long_log_is_a_window_over_it(browser, world):
+    job = world.jobs["done"]
+    log = world.argusd.log_file(job)
+    with open(log, "a") as f:
+        f.writelines(f"line {i} {'x' * 80}\n" for i in range(100_000))
+    at = log.read_bytes().index(b"line 30000 ")
+    page = browser.open(f"/jobs/{job}", "#log li:has-text('line 99999')")
+    first = lambda: page.locator("#log li pre").first.inner_text()  # noqa: E731
+    for _ in range(4):
+        before = first()
+        page.evaluate("document.querySelector('#log .log').scrollTop = 0")
+        until(lambda: first() != before, "earlier lines come")
+    assert page.locator("#log li").count() <= 4000, "and later ones go"
+    page.goto(f"{world.argusd.url}/jobs/{job}?line={at}")
+    page.wait_for_selector("#log li.here:has-text('line 30000 ')")
+    page.evaluate("(() => { const e = document.querySelector('#log .log'); e.scrollTop = e.scrollHeight })()")
+    page.wait_for_selector("#log li:has-text('line 33000 ')")
+    page.click("#log .logbar .btn:has-text('To the end')")
+    page.wait_for_selector("#log li:has-text('line 99999')")
+    page.locator("#log li:has-text('line 99990 ')").click(position={"x": 4, "y": 8})
+    page.wait_for_url("**line=**")
+    page.wait_for_selector("#log li.here:has-text('line 99990 ')")
+    assert page.wrong == []
+    page.context.close()
+
+
 def test_an_opinion_stands_beside_the_finding_as_text(browser, world):
     page = browser.open(f"/jobs/{world.jobs['failed']}", "#opinions li")
     assert "alice" in page.inner_text("#opinions") and page.locator("#finding").count() == 1
@@ -80,6 +106,9 @@ def test_jobs_are_compared(browser, world):
     assert "gpu_oom" in table and "Running" in table
     differ = page.locator(".difftbl").inner_text()
     assert "n_gpus_per_node" in differ and "workload" not in differ
+    page.click("[aria-label='Make 客服奖励 grpo 7b the reference']")
+    page.wait_for_url("**ref=**")
+    page.wait_for_selector("tr:has-text('客服奖励') .chip:has-text('reference')")
     page.click("text=Training time")
     page.wait_for_url("**axis=time**")
     page.wait_for_selector(".charts canvas")

@@ -46,6 +46,14 @@ def test_form_and_spec_are_one_text(page):
     until(lambda: page.input_value("[name=name]") == "of the form", "the address holds the text")
 
 
+def test_keys_within_a_key_are_completed(page):
+    page.locator(".cm-content").fill(SPEC + "checkpoint:\n  kee")
+    page.locator(".cm-content").press("Control+End")
+    page.locator(".cm-content").press("Control+Space")
+    page.wait_for_selector(".cm-tooltip-autocomplete li:has-text('keep_last')")
+    page.keyboard.press("Escape")
+
+
 def test_what_is_wrong_stands_at_its_line_and_its_field(page):
     page.locator(".cm-content").fill(SPEC.replace("nnodes: 1", "nnodes: 0"))
     page.wait_for_selector(".checks .link:has-text('line 4')")
