@@ -123,3 +123,16 @@ def test_a_start_that_takes_too_long_is_tried_again(tmp_path):
         assert "start_deadline" in [e["reason"]["code"] for e in b.argusd.events(job)]
         b.ray.settings(hold_pending=False)
         assert b.argusd.wait_over(job)["state"] == "SUCCEEDED"
+
+
+def test_a_start_that_only_ray_tells_of_is_none(tmp_path):
+    """Ray says RUNNING before its runner starts anything: where that dies unnoticed the job has not begun."""
+    with Bed(tmp_path, "start_deadline: 10s") as b:
+        b.ray.settings(orphans=1, orphan_status="RUNNING")
+        job = b.argusd.submit("echo after all")
+        assert b.argusd.wait_over(job)["state"] == "SUCCEEDED"
+        view = b.argusd.job(job)
+        assert [a["state"] for a in view["attempts"]] == ["ABANDONED", "ENDED"]
+        events = b.argusd.events(job)
+        assert "start_deadline" in [e["reason"]["code"] for e in events if e.get("reason")]
+        assert [e["kind"] for e in events].count("started") == 1, "of the first nobody saw a shepherd"

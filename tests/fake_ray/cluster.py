@@ -35,7 +35,8 @@ SETTINGS = {
     "hold_pending": False,  # nothing starts while this is true
     "driver_on_head": False,  # drivers land on the head, whatever they asked for
     "driver_ip": None,  # what driver_info says instead of the node's address
-    "orphans": 0,  # so many of the next jobs stay PENDING without supervisor
+    "orphans": 0,  # so many of the next jobs stay as they are without supervisor
+    "orphan_status": "PENDING",  # what Ray says of them: RUNNING is said before anything of a job runs
     "start_timeout": 900.0,
     "ghost_window": 1.0,  # DELETE sooner than this after the end: the record comes back
     "ghost_delay": 1.0,
@@ -185,7 +186,7 @@ class Cluster:
             "job_id": None,
             "submission_id": sid,
             "driver_info": None,
-            "status": "PENDING",
+            "status": "PENDING" if runs else self.settings["orphan_status"],
             "entrypoint": req["entrypoint"],
             "message": "Job has not started yet." + (WAITING if demand else ""),
             "error_type": None,

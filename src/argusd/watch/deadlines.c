@@ -6,7 +6,7 @@
 #include "argusd/watch/sight.h"
 #include "base/message.h"
 
-static const usec_t ORPHAN_AFTER = 60 * USEC_SEC; /* PENDING without a supervisor */
+static const usec_t ORPHAN_AFTER = 60 * USEC_SEC; /* without a supervisor */
 
 static void deadlines_apply(struct live *l,
                             enum job_event_kind kind,
@@ -32,6 +32,15 @@ static struct late *late_of(struct live *l)
     return late;
 }
 
+/* Ray has it, and nothing of it was seen: it says so itself, or its runner never came to start the
+ * shepherd. */
+static bool is_waiting_in_ray(const struct live *l)
+{
+    const struct sight *s = sight_of(l);
+    return s->ray == WITNESS_RAY_PENDING ||
+           (s->ray == WITNESS_RAY_RUNNING && s->files == WITNESS_FILES_NONE && s->files_since);
+}
+
 static void on_supervisor(enum ray_found found,
                           const struct ray_actor *actor,
                           const struct err *err,
@@ -41,7 +50,8 @@ static void on_supervisor(enum ray_found found,
     (void)actor;
     (void)err;
     late_of(l)->supervisor_asked = false;
-    if (found == RAY_NOT_FOUND && job_is_in_ray(l->job) && sight_of(l)->ray == WITNESS_RAY_PENDING)
+    if (found == RAY_NOT_FOUND && job_is_in_ray(l->job) && l->job->state == JOB_STARTING &&
+        is_waiting_in_ray(l))
         deadlines_apply(l, JOB_EV_REQUEUED, "orphan", NULL, "{}");
     jobs_idle(l);
 }
@@ -51,7 +61,7 @@ static void check_start(const struct deadlines *d, struct live *l, usec_t now)
 {
     const struct attempt *a = job_attempt(l->job);
     bool sent = a->phase != ATTEMPT_PLANNED;
-    if (l->job->state != JOB_STARTING || (sent && sight_of(l)->ray != WITNESS_RAY_PENDING))
+    if (l->job->state != JOB_STARTING || (sent && !is_waiting_in_ray(l)))
         return;
     if (jobs_in_state(l) > d->settings->start_deadline) {
         char span[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];

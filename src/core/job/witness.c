@@ -59,6 +59,17 @@ static enum witness_verdict judge_headless(const struct witness *w)
     return is_over || is_forlorn(w) ? WITNESS_LOST : WITNESS_UNKNOWN;
 }
 
+/* Ray says that it runs, which it does from before its runner starts the shepherd: one that never
+ * comes to write has not started. */
+static enum witness_verdict judge_running(const struct witness *w)
+{
+    if (is_beating(w))
+        return WITNESS_STARTED;
+    if (w->files == WITNESS_FILES_NONE && !w->was_running)
+        return WITNESS_WAIT; /* its start has a deadline */
+    return unknown_after(w->files == WITNESS_FILES_BEAT ? w->beat_age : w->files_for);
+}
+
 enum witness_verdict witness_judge(const struct witness *w)
 {
     if (w->files == WITNESS_FILES_EXIT)
@@ -68,11 +79,7 @@ enum witness_verdict witness_judge(const struct witness *w)
     case WITNESS_RAY_ABSENT:
         return judge_gone(w);
     case WITNESS_RAY_RUNNING:
-        if (w->was_running && has_stopped(w))
-            return unknown_after(w->beat_age); /* the beat has stopped under a running job */
-        if (w->was_running && w->files == WITNESS_FILES_BLIND)
-            return unknown_after(w->files_for);
-        return WITNESS_STARTED;
+        return judge_running(w);
     case WITNESS_RAY_PENDING:
         return is_beating(w) ? WITNESS_STARTED : WITNESS_WAIT;
     case WITNESS_RAY_GONE:

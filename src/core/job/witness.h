@@ -10,8 +10,10 @@
  * A beat proves nothing while the root is away, nor at once when it is back: the shepherd's machine
  * may find the root again later than ours, by as much as the root was away. Its silence is counted
  * from when we can read again, and has to last as long as the blindness did.
- * A head that is gone (not merely silent) took its record of the job along: that is told at once,
- * and a beat that has stopped is the second word. Pure. */
+ * Ray says that a job runs from before its runner starts anything: it has started when its shepherd
+ * was seen at work, and until then the deadline of its start holds. A head that is gone (not merely
+ * silent) took its record of the job along: that is told at once, and a beat that has stopped is
+ * the second word. Pure. */
 #pragma once
 #include <stdbool.h>
 
@@ -47,7 +49,7 @@ struct witness {
 
 enum witness_verdict {
     WITNESS_WAIT,    /* nothing new */
-    WITNESS_STARTED, /* it runs */
+    WITNESS_STARTED, /* it runs: its shepherd was seen at work */
     WITNESS_EXITED,  /* read the exit file */
     WITNESS_LOST,    /* it is gone without an exit file, both say so */
     WITNESS_NEVER,   /* Ray does not have it and it never ran: the id may be sent again */
