@@ -364,6 +364,56 @@ def test_one_that_will_not_stop_is_killed(attempt):
     assert (end["cause"], end["signal"]) == ("stopped", "SIGKILL")
 
 
+# Says that it saves for longer than one that was asked with it would read.
+SAVES = """
+import select, signal, sys
+def save(*_):
+    for i in range(40):
+        print("saving", i, flush=True)
+        select.select([], [], [], 0.02)
+    print("saved", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+print("up", flush=True)
+while True:
+    select.select([], [], [], 0.05)
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{python} | tee {log}",
+        "{python} 2>&1 | tee -a {log} | cat",
+        "{python} > >(tee {log}) 2>&1",
+        "exec > >(tee {log}); {python}",
+        "yes | {python} | tee {log}",
+        "{python} | while read line; do echo $line; done | tee {log}",
+    ],
+)
+def test_who_reads_is_stopped_last(attempt, tmp_path, line):
+    """What the training says while it saves is read to its end."""
+    (tmp_path / "train.py").write_text(SAVES)
+    log = tmp_path / "its.log"
+    script = line.format(python=f"{sys.executable} {tmp_path}/train.py", log=log)
+    attempt.launch("/bin/bash", "-c", script).start()
+    attempt.said("up")
+    (attempt.dir / "stop").write_text('{"reason": "stopped by the test"}')
+    attempt.finish()
+    assert attempt.exit()["cause"] == "stopped"
+    for text in (attempt.log.read_text(), log.read_text()):
+        assert "saving 39\n" in text and text.endswith("saved\n"), text[-300:]
+
+
+def test_a_reader_that_goes_on_is_stopped_too(attempt):
+    script = f"{sys.executable} -c '{SAVES}' | ({sys.executable} -c 'import signal\nwhile True: signal.pause()')"
+    attempt.shell("echo up; " + script).start()
+    attempt.said("up")
+    (attempt.dir / "stop").write_text("{}")
+    attempt.finish()
+    assert attempt.exit()["cause"] == "stopped"
+
+
 def test_one_that_stands_still_is_woken(attempt):
     attempt.shell("trap 'exit 4' TERM; echo up; kill -STOP $$; exit 5").start()
     attempt.said("up")

@@ -36,6 +36,7 @@ enum { CHUNK = 256 << 10 };
 #define KIN_PATIENCE (500 * USEC_MS) /* the end of the attempt is not told later for it */
 #define STRAY_GRACE (5 * USEC_SEC)
 #define KILL_AGAIN (USEC_SEC / 10)
+#define STAGE_AGAIN (USEC_SEC / 4)
 #define SCENE_AGAIN (USEC_SEC / 20)
 #define KILL_GIVE_UP                                                                               \
     (30 * USEC_SEC) /* a process that hangs in the kernel does not die from any signal */
@@ -50,13 +51,16 @@ struct run {
     char ip[HOST_IP_MAX_BYTES];
     int signals, output; /* -1: closed */
     char *chunk;
-    struct child child; /* pid 0: not started */
+    struct child child;    /* pid 0: not started */
     uint64_t start_ticks;
     bool has_ended;      /* the command */
     bool is_nobody_left; /* below us */
     enum phase phase;
-    usec_t deadline; /* of the phase; not used while running */
-    usec_t give_up;  /* of killing */
+    usec_t deadline;             /* of the phase; not used while running */
+    struct tree_readers readers; /* while stopping: who is left to the last */
+    usec_t writers_gone;         /* mono: when nobody but these was left; 0: not yet */
+    usec_t next_stage;
+    usec_t give_up; /* of killing */
     usec_t next_tick;
     usec_t has_room_at; /* the command waits until then, for a root that is only slower; 0: no */
     struct scene_wait *scene; /* NULL: not asked for */
@@ -74,6 +78,7 @@ static void run_release(struct run *r)
 {
     scene_wait_free(r->scene);
     kin_free(r->kin);
+    tree_readers_release(&r->readers);
     free(r->chunk);
     closep(&r->kernel_fd);
     kernel_log_release(&r->kernel);
@@ -130,13 +135,33 @@ static void signal_all(int sig)
         (void)tree_signal(getpid(), SIGCONT); /* one that stands still cannot obey */
 }
 
+static usec_t short_grace(const struct run *r)
+{
+    usec_t grace = r->spec->order->launch.stop_grace;
+    return grace < STRAY_GRACE ? grace : STRAY_GRACE;
+}
+
+/* Whoever writes is asked first, and who only reads that is left alone: "train | tee log" can say
+ * what it says while it saves. */
+static void begin_stage(struct run *r)
+{
+    tree_find_readers(getpid(), &r->readers);
+    r->writers_gone = 0;
+    if (!r->readers.n) {
+        signal_all(SIGTERM);
+        return;
+    }
+    (void)tree_signal_but(getpid(), &r->readers, SIGTERM); /* as in signal_all() */
+    (void)tree_signal_but(getpid(), &r->readers, SIGCONT);
+}
+
 static void begin_stopping(struct run *r, const char *reason, usec_t grace)
 {
     tail_say(r->spec->tail, "stopping the command: %s", reason);
     r->phase = PHASE_STOPPING;
     r->deadline = clock_mono() + grace;
     run_beat(r, "stopping");
-    signal_all(SIGTERM);
+    begin_stage(r);
 }
 
 /* Takes ownership of reason, which may be NULL when no reason was given. */
@@ -151,10 +176,16 @@ static void ask_stop(struct run *r, char *reason)
     begin_stopping(r, reason, r->spec->order->launch.stop_grace);
 }
 
-static usec_t short_grace(const struct run *r)
+/* Readers end by themselves when they have read all; those that do not are asked, too. */
+static void advance_stage(struct run *r, usec_t now)
 {
-    usec_t grace = r->spec->order->launch.stop_grace;
-    return grace < STRAY_GRACE ? grace : STRAY_GRACE;
+    if (r->phase != PHASE_STOPPING || !r->readers.n || now < r->next_stage)
+        return;
+    r->next_stage = now + STAGE_AGAIN;
+    if (!r->writers_gone && tree_signal_but(getpid(), &r->readers, 0) == 0)
+        r->writers_gone = now;
+    if (r->writers_gone && now - r->writers_gone >= short_grace(r))
+        begin_stage(r);
 }
 
 /* What runs is not the job's code: there is nothing that would be worth a grace. Takes what,
@@ -252,8 +283,10 @@ static void do_what_is_due(struct run *r)
         r->next_look = now + KERNEL_LOOK;
         run_read_kernel_log(r);
     }
-    if (!r->is_nobody_left)
+    if (!r->is_nobody_left) {
+        advance_stage(r, now);
         advance_phase(r, now);
+    }
 }
 
 static int time_left(const struct run *r)
@@ -261,6 +294,8 @@ static int time_left(const struct run *r)
     usec_t now = clock_mono(), next = r->next_tick;
     if (r->phase != PHASE_RUNNING && r->deadline < next)
         next = r->deadline;
+    if (r->phase == PHASE_STOPPING && r->readers.n && r->next_stage < next)
+        next = r->next_stage;
     if (r->has_room_at && r->has_room_at < next)
         next = r->has_room_at;
     if (r->scene && !r->is_scene_over && now + SCENE_AGAIN < next)

@@ -18,6 +18,19 @@ must_check int tree_adopt(struct err *err);
  * repeats the call until it returns 0. A zombie counts as gone. */
 size_t tree_signal(pid_t root, int sig);
 
+/* Readers: those that only read what another process below the same root writes, as `tee` in
+ * "train | tee log". A stop leaves them to the last, or what the writer says while it saves breaks
+ * on a pipe that nobody reads. */
+struct tree_readers {
+    struct tree_reader *v;
+    size_t n;
+};
+/* Those of now; what ret held before is released. A process that could not be looked at is none. */
+void tree_find_readers(pid_t root, struct tree_readers *ret);
+void tree_readers_release(struct tree_readers *r);
+/* As tree_signal(), without these readers and what is below them. sig 0 only counts. */
+size_t tree_signal_but(pid_t root, const struct tree_readers *but, int sig);
+
 /* When the process started, in clock ticks after boot; with the pid it names a
  * process for ever. 0 when it is gone. */
 uint64_t tree_start_ticks(pid_t pid);

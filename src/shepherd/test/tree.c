@@ -117,6 +117,51 @@ static void test_odd_names(void **state)
     close(p[1]);
 }
 
+/* A child with these for its input and output that says it is there, and waits. */
+static pid_t start_in_pipe(int in, int out, int say)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid)
+        return pid;
+    if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && write(say, "x", 1) == 1)
+        for (;;)
+            (void)pause();
+    _exit(1);
+}
+
+static void test_readers_are_left_to_the_last(void **state)
+{
+    (void)state;
+    int p[2], ab[2], bc[2];
+    char c;
+    struct tree_readers readers = {0};
+    _cleanup_(closep) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(ab, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(bc, O_CLOEXEC), 0);
+    pid_t a = start_in_pipe(null, ab[1], p[1]);
+    (void)start_in_pipe(ab[0], bc[1], p[1]);
+    (void)start_in_pipe(bc[0], null, p[1]);
+    (void)start_in_pipe(p[0], null, p[1]); /* what it reads only its parent writes */
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(read(p[0], &c, 1), 1);
+    tree_find_readers(getpid(), &readers);
+    assert_int_equal(readers.n, 2);
+    assert_int_equal(tree_signal_but(getpid(), &readers, 0), 2);
+    assert_int_equal(tree_signal_but(getpid(), &readers, SIGKILL), 2);
+    assert_int_equal(waitpid(a, NULL, 0), a);
+    tree_find_readers(getpid(), &readers);
+    assert_int_equal(readers.n, 1); /* nobody writes to the second any more */
+    assert_int_equal(tree_signal_but(getpid(), &readers, SIGKILL), 1);
+    tree_readers_release(&readers);
+    assert_int_equal(tree_signal_but(getpid(), &readers, SIGKILL), 1);
+    assert_int_equal(reap_all(), 3);
+    int all[] = {p[0], p[1], ab[0], ab[1], bc[0], bc[1]};
+    for (size_t i = 0; i < array_len(all); i++)
+        close(all[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +169,7 @@ int main(void)
         cmocka_unit_test(test_zombies_are_gone),
         cmocka_unit_test(test_others_are_left_alone),
         cmocka_unit_test(test_odd_names),
+        cmocka_unit_test(test_readers_are_left_to_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
