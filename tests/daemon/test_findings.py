@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import sys
 
 import broken
 import pytest
@@ -126,6 +127,15 @@ def test_a_python_exception_is_the_users(w):
 def test_success_has_none_whatever_its_words(w):
     job = ended(w, f"echo '{OOM}'")
     assert (job["state"], job["finding"], findings(w, job["id"])) == ("SUCCEEDED", None, [])
+
+
+def test_a_pipe_that_hides_a_failure_is_told_beside_success(w):
+    view = ended(w, f"{sys.executable} -c 'raise RuntimeError(\"loss is nan\")' 2>&1 | cat")
+    assert (view["state"], view["finding"], findings(w, view["id"])) == ("SUCCEEDED", None, [])
+    assert view["reason"]["code"] == "last_error" and "pipefail" in view["reason"]["text"]
+    assert "exit code 0" in view["reason"]["text"] and "'RuntimeError: loss is nan'" in view["reason"]["text"]
+    well = ended(w, "echo all is well | cat")
+    assert (well["state"], well["reason"]["code"], well["reason"]["text"]) == ("SUCCEEDED", "", "")
 
 
 def test_nothing_said_is_unknown(w):

@@ -60,6 +60,26 @@ def test_resources_are_counted(attempt):
     assert end["user_s"] > 0
 
 
+@pytest.mark.parametrize(
+    "line,word",
+    [
+        ("{python} -c 'raise RuntimeError(\"loss is nan\")' 2>&1 | tee {log}", "RuntimeError: loss is nan"),
+        ("torchrunn train.py 2>&1 | cat", "not found"),
+        ("{python} -c 'print(1)' | tee {log}", None),
+        ("{python} -c 'raise KeyError(1)' 2>&1; for i in 1 2 3 4 5 6 7 8; do echo step $i; done", None),
+    ],
+)
+def test_an_end_that_hides_a_failure_is_told(attempt, tmp_path, line, word):
+    """Of a pipe the shell knows the end of the last part alone."""
+    rc, _ = attempt.shell(line.format(python=sys.executable, log=tmp_path / "its.log")).run()
+    end = attempt.exit()
+    assert (rc, end["cause"], end["code"]) == (0, "exit", 0)
+    if word is None:
+        assert end["last_error"] is None and "ends with '" not in end["sentence"]
+    else:
+        assert word in end["last_error"] and end["last_error"] in end["sentence"] and "pipefail" in end["sentence"]
+
+
 # ---- what the command gets ----
 
 

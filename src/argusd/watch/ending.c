@@ -23,6 +23,7 @@ struct ending {
     enum finding_class class; /* by the witnesses */
     bool head_lost;           /* Ray's head was, since it began */
     bool by_head;             /* and that was its end */
+    bool is_doubtful;         /* exit code 0, after an error */
 };
 
 static enum finding_class ending_class_of(const struct fsroot_exit *x)
@@ -71,6 +72,7 @@ static void ending_tell(struct live *l, const struct ending *e, const struct fin
                           .signal = e->signal,
                           .finding = ending_choose(found, e->class),
                           .head_lost = is_of_head(e, found),
+                          .is_doubtful = e->is_doubtful,
                           .node = knows_node ? found->node : NULL,
                           .message = e->message,
                           .text = e->text};
@@ -196,7 +198,7 @@ static bool was_swept(const struct job *j, const struct fsroot_exit *x)
            (str_starts(x->cause, "stopped") || !strcmp(x->signal, "SIGTERM"));
 }
 
-enum { PARTS_MAX = 5, PART_TEXT_MAX = 600 };
+enum { PARTS_MAX = 6, PART_TEXT_MAX = 600 };
 struct ending_parts {
     size_t n;
     const char *code[PARTS_MAX];
@@ -219,6 +221,8 @@ static void ending_add_command(struct ending_parts *p, const struct fsroot_exit 
 
 static void ending_add_rest(struct ending_parts *p, const struct fsroot_exit *x)
 {
+    if (*x->last_error)
+        ending_add(p, "attempt_last_error", MESSAGE_ARGS(MESSAGE_STR("line", x->last_error)));
     if (x->oom_kills > 0)
         ending_add(p, x->oom_unsure ? "attempt_oom_unsure" : "attempt_oom",
                    MESSAGE_ARGS(MESSAGE_NUM("kills", x->oom_kills)));
@@ -289,7 +293,8 @@ void ending_by_exit(struct findings *fs,
                        .code = x->has_code ? x->code : -1,
                        .class = ending_class_of(x),
                        .head_lost = head_lost,
-                       .by_head = head_lost && was_swept(j, x)};
+                       .by_head = head_lost && was_swept(j, x),
+                       .is_doubtful = *x->last_error != 0};
     text_copy(e.cause, x->cause);
     text_copy(e.signal, x->signal);
     ending_say(&e, x);

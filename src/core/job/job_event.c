@@ -212,7 +212,9 @@ static void job_event_end(struct job *j, const struct job_event *e, usec_t now)
     if (state == JOB_FAILED)
         j->finding = finding_of(j, end);
     /* A stop keeps the reason it was asked with; it says more than the signal. */
-    if (state == JOB_SUCCEEDED)
+    if (state == JOB_SUCCEEDED && end->is_doubtful)
+        job_set_reason(j, "last_error", end->message, end->text);
+    else if (state == JOB_SUCCEEDED)
         job_set_reason(j, NULL, NULL, NULL);
     else if (j->stop_cause == STOP_NONE)
         job_set_reason(j, finding_code(j->finding, end->cause), end->message, end->text);

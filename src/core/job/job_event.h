@@ -12,6 +12,7 @@ struct job_end {
     enum finding_class finding; /* FINDING_NONE = not known */
     const char *node;           /* at fault, of its own; NULL: the driver's, if any */
     bool head_lost;             /* Ray's head went away under it */
+    bool is_doubtful;           /* it ended with 0, and `text` says why that may be wrong */
     const char *message, *text; /* how: a message (base/message.h); message NULL: a sentence */
 };
 

@@ -246,6 +246,7 @@ static void read_exit(struct members *m, struct fsroot_exit *e)
     e->pid = e->pid < 0 ? 0 : e->pid;
     e->strays = get_int(m, "strays", -1); /* older ones lack it */
     witness_get_text(m, "stop_reason", true, e->stop_reason, sizeof(e->stop_reason));
+    witness_get_text(m, "last_error", true, e->last_error, sizeof(e->last_error));
     witness_get_says(m, e->says, sizeof(e->says));
     witness_get_text(m, "sentence", false, e->sentence, sizeof(e->sentence));
 }

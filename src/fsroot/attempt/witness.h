@@ -47,6 +47,7 @@ struct fsroot_exit {
     int64_t pid;
     int64_t strays;        /* processes that it left behind, which were ended */
     char stop_reason[256]; /* "" if no stop was requested */
+    char last_error[256];  /* of exit code 0: the error that its output ends with; "" */
     /* Why it could not start, or what was imported in another's place: a message that was kept. ""
      * of a shepherd of before, whose sentence says it in English. */
     char says[600];

@@ -43,6 +43,7 @@ void outcome_release(struct outcome *o)
     free(o->oom_line);
     free(o->stop_reason);
     free(o->mismatch);
+    free(o->last_error);
     free(o->why);
     free(o->sentence);
     *o = (struct outcome){0};
@@ -101,6 +102,11 @@ void outcome_tell(struct outcome *o)
                        o->own_kills);
     else if (o->own_kills > 0)
         (void)buf_addf(&s, "; the kernel killed %d of its processes for memory", o->own_kills);
+    if (o->last_error)
+        (void)buf_addf(&s,
+                       "; but its output ends with '%s': of a pipe only the exit code of the last "
+                       "part counts, unless the shell has pipefail set",
+                       o->last_error);
     if (o->strays)
         (void)buf_addf(&s, "; %zu processes it left behind were ended", o->strays);
     if (o->dropped_bytes)
@@ -155,6 +161,7 @@ static void outcome_to_json(const struct outcome *o, struct buf *out)
     jout_str(&j, "node", o->node);
     jout_count(&j, "pid", o->pid ? o->pid : -1);
     jout_int(&j, "strays", (int64_t)o->strays);
+    jout_str(&j, "last_error", o->last_error);
     jout_str(&j, "stop_reason", o->stop_reason);
     jout_str(&j, "says",
              o->cause == CAUSE_MISMATCH       ? o->mismatch

@@ -54,8 +54,9 @@ struct outcome {
     size_t strays;     /* processes left behind by the command, ended by us */
     char *stop_reason; /* NULL: no stop was requested */
     char *mismatch;    /* CAUSE_MISMATCH: what was not imported as it was to be, proof_says() */
-    char *why;         /* CAUSE_START_FAILED: message_keep() of the error */
-    char *sentence;    /* all of it in English, for whoever reads the file */
+    char *last_error; /* exit code 0, but its output ends with this (finale.h); NULL: it does not */
+    char *why;        /* CAUSE_START_FAILED: message_keep() of the error */
+    char *sentence;   /* all of it in English, for whoever reads the file */
 };
 
 void outcome_release(struct outcome *o);

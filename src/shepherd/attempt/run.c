@@ -22,6 +22,7 @@
 
 #include "base/child.h"
 #include "base/message.h"
+#include "shepherd/attempt/finale.h"
 #include "shepherd/attempt/scribe.h"
 #include "shepherd/attempt/tree.h"
 #include "shepherd/host/host.h"
@@ -51,6 +52,7 @@ struct run {
     char ip[HOST_IP_MAX_BYTES];
     int signals, output; /* -1: closed */
     char *chunk;
+    struct finale *finale; /* of the output */
     struct child child;    /* pid 0: not started */
     uint64_t start_ticks;
     bool has_ended;      /* the command */
@@ -80,6 +82,7 @@ static void run_release(struct run *r)
     kin_free(r->kin);
     tree_readers_release(&r->readers);
     free(r->chunk);
+    free(r->finale);
     closep(&r->kernel_fd);
     kernel_log_release(&r->kernel);
     closep(&r->signals);
@@ -311,6 +314,7 @@ static void run_keep(struct run *r, const char *p, size_t n)
         return;
     scribe_add(r->scribe, p, n, clock_mono());
     tail_add(r->spec->tail, p, n);
+    finale_add(r->finale, p, n);
 }
 
 /* Reads at most one chunk of output, so that a flood does not delay the other duties. Returns 0
@@ -505,6 +509,9 @@ static void finish_log(struct run *r)
                : o->mismatch  ? CAUSE_MISMATCH
                : o->signal    ? CAUSE_SIGNAL
                               : CAUSE_EXIT;
+    char line[FINALE_LINE_MAX];
+    if (o->cause == CAUSE_EXIT && o->code == 0 && finale_says_failure(r->finale, line))
+        o->last_error = xstrdup(line);
 }
 
 int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
@@ -516,6 +523,7 @@ int run_command(const struct run_spec *spec, struct outcome *o, struct err *err)
         .output = -1,
         .child = {.pidfd = -1},
         .chunk = xmalloc(CHUNK),
+        .finale = xcalloc(1, sizeof(struct finale)),
         .kin = kin_new(spec->dir),
         .kernel_fd = kernel_log_open(NULL),
         .kernel = KERNEL_LOG_INIT,
