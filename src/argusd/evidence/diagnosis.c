@@ -25,9 +25,9 @@ static const uint64_t DISK_FULL_BELOW = 1 << 20;
 
 void diagnosis_release(struct diagnosis *d)
 {
-    char *texts[] = {d->root,           d->job,      d->lost_node, d->odd_node,  d->odd_rank,
-                     d->stopped_reason, d->node,     d->whole,     d->body,      d->oom_line,
-                     d->xid_line,       d->nan_text, d->ray_nodes, d->ray_actors};
+    char *texts[] = {d->root,           d->job,      d->lost_node, d->odd_node,   d->odd_rank,
+                     d->stopped_reason, d->node,     d->whole,     d->body,       d->oom_line,
+                     d->xid_line,       d->nan_text, d->ray_nodes, d->ray_actors, d->start_says};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     pairs_release(&d->names);
@@ -246,6 +246,7 @@ static uint64_t diagnosis_judge(struct diagnosis *d)
     d->facts.odd_node = d->odd_node;
     d->facts.odd_rank = d->odd_rank;
     d->facts.stopped_reason = d->stopped_reason;
+    d->facts.start_says = d->start_says;
     d->facts.oom_line = d->oom_line;
     d->facts.xid_line = d->xid_line;
     d->facts.nan_text = d->nan_text;

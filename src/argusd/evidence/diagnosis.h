@@ -27,7 +27,8 @@ struct diagnosis {
     int k;                             /* 0: of the trial, of which all is known */
     const struct finding_rules *rules; /* borrowed */
     struct finding_facts facts;
-    char *lost_node, *odd_node, *odd_rank, *stopped_reason, *oom_line, *xid_line, *nan_text;
+    char *lost_node, *odd_node, *odd_rank, *stopped_reason, *oom_line, *xid_line, *nan_text,
+        *start_says;
     char *node;      /* where the driver ran; NULL: not known */
     char *ray_nodes; /* what Ray said of nodes and of actors, for the scene: JSON; NULL */
     char *ray_actors;

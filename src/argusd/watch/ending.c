@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/finding/finding_start.h"
 
 struct ending {
     int k; /* 0: of its trial */
@@ -28,8 +29,9 @@ struct ending {
 
 static enum finding_class ending_class_of(const struct fsroot_exit *x)
 {
+    const struct finding_start *mistake = finding_start_of(x->says);
     if (!strcmp(x->cause, "start_failed"))
-        return FINDING_PLATFORM;
+        return mistake ? mistake->class : FINDING_PLATFORM;
     if (!strcmp(x->cause, "mismatch") && finding_class_from_string(x->class) >= 0)
         return (enum finding_class)finding_class_from_string(x->class);
     if (x->oom_kills > 0 && !x->oom_unsure && !strcmp(x->signal, "SIGKILL"))
@@ -316,6 +318,7 @@ void ending_by_exit(struct findings *fs,
                                          .stopped = str_starts(x->cause, "stopped"),
                                          .stopped_reason = *x->stop_reason ? x->stop_reason : NULL,
                                          .not_started = !strcmp(x->cause, "start_failed"),
+                                         .start_says = *x->says ? x->says : NULL,
                                          .import_mismatch = !strcmp(x->cause, "mismatch")}};
     ending_ask(fs, ms, l, &e, &end);
 }

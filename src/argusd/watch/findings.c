@@ -131,6 +131,7 @@ static const struct field owed_rows[] = {
     TOLD(odd_node, FIELD_STR),
     TOLD(odd_rank, FIELD_STR),
     TOLD(stopped_reason, FIELD_STR),
+    TOLD(start_says, FIELD_STR),
     TOLD(oom_line, FIELD_STR),
     TOLD(nan_text, FIELD_STR),
     TOLD(node, FIELD_STR),
@@ -498,6 +499,7 @@ void findings_ask(struct findings *fs,
     t->d.odd_node = copy(end->facts.odd_node);
     t->d.odd_rank = copy(end->facts.odd_rank);
     t->d.stopped_reason = copy(end->facts.stopped_reason);
+    t->d.start_says = copy(end->facts.start_says);
     t->d.oom_line = copy(end->facts.oom_line);
     t->d.nan_text = copy(end->facts.nan_text);
     t->d.node = copy(*j->proof.node ? j->proof.node : gang_driver(&j->gang));

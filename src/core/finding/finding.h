@@ -38,7 +38,7 @@ struct finding_facts {
     bool preempted;             /* a quota or a drain took its slots back */
     bool timed_out;             /* its own `timeout` was over */
     bool hung;                  /* no step, no beat or no output for too long */
-    bool not_started;           /* Ray or the shepherd could not start it: `platform` */
+    bool not_started;           /* Ray or the shepherd could not start it */
     bool shepherd_killed;       /* it ended without exit.json, and its node lives: `platform` */
     bool head_lost;             /* the head of Ray went away: `node_lost` */
     bool import_mismatch;       /* the proof differs from the snapshot: `import_error` */
@@ -56,6 +56,7 @@ struct finding_facts {
     const char *odd_node;       /* where the fact was seen, if on one node */
     const char *odd_rank;       /* the rank that hangs or died, if known */
     const char *stopped_reason; /* in words, for the quote */
+    const char *start_says;     /* not_started: why, a message that was kept (finding_start.h) */
     const struct pairs *nodes;  /* by address, those of the job; NULL: not all are known */
 };
 

@@ -10,16 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/text.h"
 #include "core/figure/figure.h"
 #include "core/finding/finding_candidate.h"
+#include "core/finding/finding_start.h"
 
 enum {
     GOES_ON_STEPS = 2, /* so many steps after a line excuse it */
     LAST_SIGNAL = 31,
     STALL_TAIL = 2000, /* bytes that may follow the last line of a wait */
+    EXIT_NOT_RUN = 126,
+    EXIT_NOT_FOUND = 127, /* of shells, and of what starts programs as they do */
 };
 
 #define BIT(class) ((uint64_t)1 << (class))
@@ -51,6 +55,27 @@ static bool is_bad_xid(const struct finding_facts *f)
     return f->xid > 0 && !figure_xid_is_of_program(f->xid);
 }
 
+static bool is_mistake(const struct finding_facts *f, enum finding_class class)
+{
+    const struct finding_start *m = f->not_started ? finding_start_of(f->start_says) : NULL;
+    return m && m->class == class;
+}
+
+static bool is_no_command(const struct finding_facts *f)
+{
+    return is_mistake(f, FINDING_PERMISSION_OR_PATH);
+}
+
+static bool is_bad_command(const struct finding_facts *f)
+{
+    return is_mistake(f, FINDING_CONFIG_ERROR);
+}
+
+static bool has_exited(const struct finding_facts *f, int code)
+{
+    return f->exit_known && !f->signal && f->exit_code == code;
+}
+
 #define HOLDS(name, member)                                                                        \
     static bool name(const struct finding_facts *f)                                                \
     {                                                                                              \
@@ -60,7 +85,9 @@ HOLDS(is_stopped, stopped)
 HOLDS(is_preempted, preempted)
 HOLDS(is_timed_out, timed_out)
 HOLDS(is_hung, hung)
-HOLDS(is_not_started, not_started)
+HOLDS(is_not_started, not_started && !finding_start_of(f->start_says))
+HOLDS(is_not_found, exit_known &&has_exited(f, EXIT_NOT_FOUND))
+HOLDS(is_not_run, exit_known &&has_exited(f, EXIT_NOT_RUN))
 HOLDS(is_shepherd_killed, shepherd_killed)
 HOLDS(is_head_lost, head_lost)
 HOLDS(is_mismatch, import_mismatch)
@@ -92,6 +119,10 @@ static const struct fact FACTS[] = {
      "the job's own timeout was over"},
     {"fact-hung", FINDING_TIMEOUT_OR_HANG, 62, 0, is_hung, "the job made no progress"},
     {"fact-nan", FINDING_NAN_LOSS, 60, 0, is_nan, "the metrics became NaN or infinite"},
+    {"fact-no-command", FINDING_PERMISSION_OR_PATH, 90, DIED, is_no_command,
+     "the command could not be started"},
+    {"fact-bad-command", FINDING_CONFIG_ERROR, 90, DIED, is_bad_command,
+     "the command could not be started"},
     {"fact-not-started", FINDING_PLATFORM, 50, 0, is_not_started,
      "the attempt could not be started"},
     {"fact-shepherd-killed", FINDING_PLATFORM, 50, 0, is_shepherd_killed,
@@ -100,6 +131,10 @@ static const struct fact FACTS[] = {
      "the driver was ended by a signal that asks to stop"},
     {"fact-oom-suspected", FINDING_HOST_OOM, 32, 0, is_oom_suspected,
      "the kernel's OOM killer ended a process in the job's cgroup, which other jobs share, so it is not certain that it was this job's"},
+    {"fact-exit-127", FINDING_PERMISSION_OR_PATH, 22, 0, is_not_found,
+     "it ended with exit code 127, by which a shell says that it found no such program"},
+    {"fact-exit-126", FINDING_PERMISSION_OR_PATH, 22, 0, is_not_run,
+     "it ended with exit code 126, by which a shell says that it may not execute the program"},
     {"fact-killed", FINDING_ACTOR_DIED, 30, 0, is_killed, "the driver was killed by a signal"},
 };
 
@@ -314,9 +349,16 @@ static void add_fact_quote(struct finding *ret, const char *text)
 /* A fact in words, with what is known of it. */
 static char *finding_judge_text_of(const struct fact *fact, const struct finding_facts *facts)
 {
+    static const struct message_listener english = {.language = MESSAGE_ENGLISH};
+    _cleanup_(freep) char *says = facts->not_started && facts->start_says
+                                      ? message_kept_say(facts->start_says, &english)
+                                      : NULL;
     char number[16];
     const char *more = NULL;
-    if (fact->class == FINDING_PREEMPTED_OR_STOPPED)
+    if (fact->holds == is_no_command || fact->holds == is_bad_command ||
+        fact->holds == is_not_started)
+        more = says;
+    else if (fact->class == FINDING_PREEMPTED_OR_STOPPED)
         more = facts->stopped_reason;
     else if (fact->class == FINDING_HOST_OOM)
         more = facts->oom_line;
@@ -402,8 +444,10 @@ static void fill_fact(const struct fact *fact,
                       const struct finding_facts *facts,
                       struct finding *ret)
 {
+    const struct finding_start *mistake =
+        facts->not_started ? finding_start_of(facts->start_says) : NULL;
     ret->rule = xstrdup(fact->id);
-    finding_advise(ret, fact->id);
+    finding_advise(ret, mistake ? mistake->advice : fact->id);
     ret->node = xstrdup(fact->class == FINDING_NODE_LOST ? facts->lost_node : facts->odd_node);
     ret->rank = xstrdup(facts->odd_rank);
     _cleanup_(freep) char *text = finding_judge_text_of(fact, facts);

@@ -197,7 +197,7 @@ static int read_argv(const json_t *v, struct strv *argv, struct err *err)
             return wrong(err, "argv", "an array of strings");
         strv_add(argv, s);
     }
-    if (!argv->n || !argv->v[0][0])
+    if (!argv->n) /* an empty program is the job's own mistake: who starts it says so */
         return wrong(err, "argv", "an array of strings that starts with a program");
     return 0;
 }

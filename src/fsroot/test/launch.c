@@ -106,7 +106,6 @@ static void test_wrong_texts(void **state)
         {"{\"version\":1,\"attempt\":1}", "'job'"},
         {"{\"version\":1,\"attempt\":1,\"job\":\"\"}", "'job'"},
         {GOOD_HEAD "\"argv\":\"x\"}", "'argv'"},
-        {GOOD_HEAD "\"argv\":[\"\"]}", "'argv'"},
         {GOOD_HEAD "\"argv\":[{\"hex\":\"0\"}]}", "'argv'"},
         {GOOD_HEAD "\"argv\":[{\"hex\":\"00\"}]}", "'argv'"},
         {GOOD_HEAD "\"argv\":[{\"hex\":\"4G\"}]}", "'argv'"},

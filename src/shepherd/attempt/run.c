@@ -23,6 +23,7 @@
 #include "base/child.h"
 #include "base/message.h"
 #include "shepherd/attempt/finale.h"
+#include "shepherd/attempt/misstart.h"
 #include "shepherd/attempt/scribe.h"
 #include "shepherd/attempt/tree.h"
 #include "shepherd/host/host.h"
@@ -426,7 +427,9 @@ static int run_begin(struct run *r, struct err *err)
         .flags = CHILD_NEW_SESSION | CHILD_DIE_WITH_PARENT,
     };
     int rc = child_start(&spec, &r->child, err);
-    if (rc == 0)
+    if (rc < 0)
+        misstart_tell(order, err);
+    else
         r->start_ticks = tree_start_ticks(r->child.pid);
     return rc;
 }

@@ -157,13 +157,13 @@ static bool ends_open(const struct finding_text *t)
     return n && t->body.s[n - 1] == ':' && (n < k || memcmp(t->body.s + n - k, traceback, k) != 0);
 }
 
-/* The line behind that of f->goes_on is quoted with it if the same process wrote it. */
+/* A line behind that of f->goes_on is quoted with it if the same process wrote it. */
 static void finder_go_on(struct finder *f, const char *p, size_t n)
 {
     struct finding_event *e = f->goes_on;
     size_t has = strlen(e->quote.text);
     struct finding_text t;
-    f->goes_on = NULL;
+    f->goes_on = --f->goes_on_for > 0 ? e : NULL;
     finding_text_read(p, n, f->body, &t);
     if (!t.body.n || t.stream != f->goes_on_key || has + 1 >= FINDING_QUOTE_MAX ||
         stream_is_code(finder_stream(f, t.stream), &t, 0))
@@ -173,15 +173,19 @@ static void finder_go_on(struct finder *f, const char *p, size_t n)
     e->quote.text = xasprintf("%s %s", head, more);
 }
 
-/* The same for the line that begins at p or, where that is empty, after it. */
+/* The same for the lines that begin at p, where the reader stands. Lines are looked at in advance,
+ * and once: goes_on_at is where the next one is. */
 static void look_on(struct finder *f, const char *p, size_t n)
 {
-    while (f->goes_on && n && (*p == '\n' || *p == '\r')) {
-        p++;
-        n--;
+    size_t at = f->goes_on && f->goes_on_at > f->total ? (size_t)(f->goes_on_at - f->total) : 0;
+    while (f->goes_on && at < n) {
+        size_t room = n - at < FINDING_LINE_MAX ? n - at : FINDING_LINE_MAX;
+        size_t len = piece_end(p + at, room);
+        if (len)
+            finder_go_on(f, p + at, len);
+        at += len + (len < n - at && (p[at + len] == '\n' || p[at + len] == '\r'));
+        f->goes_on_at = f->total + at;
     }
-    if (f->goes_on && n)
-        finder_go_on(f, p, piece_end(p, n < FINDING_LINE_MAX ? n : FINDING_LINE_MAX));
 }
 
 /* The event of a rule that matched now; borrowed. */
@@ -195,8 +199,10 @@ static struct finding_event *finder_note(struct finder *f,
     struct finding_event *e = of->n < EVENTS_FIRST ? &of->first[of->n] : &of->last;
     of->n++;
     finder_fill_event(f, e, rule, weight, t, where);
-    f->goes_on = ends_open(t) ? e : NULL;
+    f->goes_on_for = rule->goes_on ? rule->goes_on : ends_open(t);
+    f->goes_on = f->goes_on_for ? e : NULL;
     f->goes_on_key = t->stream;
+    f->goes_on_at = 0;
     return e;
 }
 

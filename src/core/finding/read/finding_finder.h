@@ -63,8 +63,10 @@ struct finder {
     size_t n_found, n_may;
     struct needle_hits hits; /* of a stretch of what is read */
     struct mute mute;
-    struct finding_event *goes_on; /* its line ends in a colon: the next one belongs to it */
+    struct finding_event *goes_on; /* the next lines belong to it */
+    int goes_on_for;               /* so many; one after a line that ends in a colon */
     uint64_t goes_on_key;          /* its stream */
+    uint64_t goes_on_at;           /* bytes of all sources before the next line to look at */
     uint64_t mute_key;             /* of the line that is looked at; 0: it has none */
     struct branch_code *codes;     /* by branch */
     pcre2_match_data *match;

@@ -38,6 +38,7 @@ struct finding_rule {
     enum finding_class class;
     enum finding_role role;
     int weight;
+    int goes_on; /* so many lines of the same process belong to the message */
     bool lasting, quiet, heals, head, stalls, severe, last;
     enum finding_class or ; /* what it is else, where it is not that; FINDING_NONE: not said */
     uint64_t context;       /* a bit per class that frames may make of it */

@@ -16,7 +16,7 @@
 #include "core/finding/rules/finding_pattern.h"
 #include "core/finding/rules/finding_rule.h"
 
-enum { RULES_MAX = 4096, ID_MAX = 60, SAMPLE_MAX = 4096, WEIGHT_MAX = 99 };
+enum { RULES_MAX = 4096, ID_MAX = 60, SAMPLE_MAX = 4096, WEIGHT_MAX = 99, GOES_ON_MAX = 20 };
 
 static const char *const CLASSES[] = {
 #define X(e, word, flags, meaning) word,
@@ -35,7 +35,7 @@ static const char *const ROLES[] = {
 struct raw {
     char *id, *pattern, *advice, *advice_zh;
     int class, role, or ;
-    int64_t weight;
+    int64_t weight, goes_on;
     bool lasting, quiet, heals, head, stalls, severe, last;
     struct strv find, context, outranks, match, miss;
     const struct node *patch;
@@ -49,6 +49,7 @@ static const struct field KEYS[] = {
     {.name = "pattern", .type = FIELD_STR, .offset = AT(pattern), .flags = FIELD_REQUIRED},
     {.name = "find", .type = FIELD_STRV, .offset = AT(find)},
     {.name = "weight", .type = FIELD_INT, .offset = AT(weight), .min = 0, .max = WEIGHT_MAX},
+    {.name = "goes_on", .type = FIELD_INT, .offset = AT(goes_on), .min = 0, .max = GOES_ON_MAX},
     {.name = "outranks", .type = FIELD_STRV, .offset = AT(outranks)},
     {.name = "lasting", .type = FIELD_BOOL, .offset = AT(lasting)},
     {.name = "quiet", .type = FIELD_BOOL, .offset = AT(quiet)},
@@ -264,6 +265,7 @@ static void take_raw(struct finding_rule *r, struct raw *raw, const char *family
         .class = (enum finding_class)raw->class,
         .role = (enum finding_role)raw->role,
         .weight = raw->weight ? (int)raw->weight : usual_weight((enum finding_role)raw->role),
+        .goes_on = (int)raw->goes_on,
         .lasting = raw->lasting,
         .quiet = raw->quiet,
         .heals = raw->heals,

@@ -11,6 +11,7 @@
  *                            where they cannot be read off the pattern
  *     weight: 90             1 to 99: how sure it is to be the root of what else is there
  *     outranks: [actor_died] classes and rules that are mere consequences beside it
+ *     goes_on: 6             so many lines of the same process belong to the message
  *     lasting: true          steps that follow do not excuse it
  *     heals: true            lasting, unless steps follow the last of its lines
  *     head: true             only opens a traceback: the next line of its class says more
