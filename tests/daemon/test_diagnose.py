@@ -6,6 +6,9 @@ import gzip
 import json
 import lzma
 import os
+import pickle
+import random
+import shutil
 import subprocess
 
 import programs
@@ -74,22 +77,51 @@ def test_wrong_use():
 
 
 PACKED = [
-    ("gz", gzip.compress(b"MemoryError\n", mtime=0), "zcat"),
-    ("xz", lzma.compress(b"MemoryError\n"), "xzcat"),
-    ("bz2", bz2.compress(b"MemoryError\n"), "bzcat"),
-    ("elf", b"\x7fELF\2\1\1", "is a program and no log"),
+    ("gz", gzip.compress(b"MemoryError\n", mtime=0), "zcat", "gzip"),
+    ("xz", lzma.compress(b"MemoryError\n"), "xzcat", "xz"),
+    ("bz2", bz2.compress(b"MemoryError\n"), "bzcat", "bzip2"),
+    ("elf", b"\x7fELF\2\1\1", "is a program and no log", None),
+    ("pickle", pickle.dumps({"step": list(range(1000))}), "is not a text log", None),
+    ("random", random.Random(1).randbytes(5000), "is not a text log", None),
 ]
 
 
-@pytest.mark.parametrize("end,content,said", PACKED, ids=[p[0] for p in PACKED])
-def test_what_is_no_text_is_not_called_healthy(tmp_path, end, content, said):
+@pytest.mark.parametrize("end,content,said,unpacker", PACKED, ids=[p[0] for p in PACKED])
+def test_what_is_no_text_is_not_called_healthy(tmp_path, end, content, said, unpacker):
     path = tmp_path / f"driver.log.{end}"
     path.write_bytes(content)
-    code, out, err = argus("--log", str(path))
-    assert (code, out) == (2, "") and said in err and str(path) in err
-    with open(path, "rb") as f:
-        got = subprocess.run([programs.PROGRAMS["argus"], "diagnose", "--log", "-"], stdin=f, capture_output=True)
+    code, out, err = argus("--log", str(path), "-o", "json")
+    if unpacker and shutil.which(unpacker):
+        assert code == 0, err
+        assert json.loads(out)["class"] == "host_oom"
+    else:
+        assert (code, out) == (2, "") and said in err and str(path) in err
+    got = subprocess.run([programs.PROGRAMS["argus"], "diagnose", "--log", "-"], input=content, capture_output=True)
     assert got.returncode == 2 and said.encode() in got.stderr
+
+
+@pytest.mark.skipif(not shutil.which("gzip"), reason="there is no gzip here")
+def test_a_torn_archive_is_read_as_far_as_it_goes(tmp_path):
+    noise = "".join(f"line {i * 7919 % 1000}\n" for i in range(20000))
+    whole = gzip.compress(("MemoryError\n" + noise).encode(), mtime=0)
+    (tmp_path / "torn.gz").write_bytes(whole[: len(whole) // 2])
+    code, out, err = argus("--log", str(tmp_path / "torn.gz"), "-o", "json")
+    assert code == 0, err
+    assert json.loads(out)["class"] == "host_oom"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_other_encodings(tmp_path, encoding):
+    path = tmp_path / "driver.log"
+    text = "开始\r\n" * 2 + "this is how the log of a run begins on Windows\r\nMemoryError: é\r\n"
+    path.write_bytes(text.encode(encoding))
+    code, out, err = argus("--log", str(path), "-o", "json")
+    assert code == 0, err
+    got = json.loads(out)
+    first, plain = got["evidence"][0], {"utf-16": "utf-16-le", "utf-8-sig": "utf-8"}.get(encoding, encoding)
+    assert (got["class"], first["text"], first["line"]) == ("host_oom", "MemoryError: é", 4)
+    assert path.read_bytes()[first["offset"] :] == "MemoryError: é\r\n".encode(plain)
+    assert got["bytes"] == path.stat().st_size
 
 
 def test_an_empty_log_says_nothing():

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* findingview.c - see findingview.h. A log is read in blocks; nothing of it is kept. */
+#define _GNU_SOURCE
 #include "argus/job/findingview.h"
 
 #include <dirent.h>
@@ -9,14 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "argus/show/text.h"
+#include "base/child.h"
 #include "base/file.h"
 #include "base/message.h"
 #include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/finding/read/finding_unwrap.h"
 #include "core/finding/rules/finding_rules.h"
 
 enum {
@@ -229,29 +233,72 @@ int findingview_rules(const char *dir, struct finding_rules **ret, struct err *e
     return 0;
 }
 
+/* What other programs make a text of. */
+struct packing {
+    size_t at, n;
+    const char *bytes, *reader, *unpacker; /* reader NULL: nobody does; unpacker NULL: not by -dc */
+};
+
+static const struct packing *packing_of(const char *block, size_t n)
+{
+    static const struct packing packings[] = {
+        {0, 2, "\x1f\x8b", "zcat", "gzip"},     {0, 4, "\x28\xb5\x2f\xfd", "zstdcat", "zstd"},
+        {0, 6, "\xfd\x37zXZ\0", "xzcat", "xz"}, {4, 6, "1AY&SY", "bzcat", "bzip2"},
+        {0, 4, "PK\3\4", "unzip -p", NULL},     {0, 4, "\x7f\x45LF", NULL, NULL}};
+    for (size_t i = 0; i < array_len(packings); i++)
+        if (n >= packings[i].at + packings[i].n &&
+            !memcmp(block + packings[i].at, packings[i].bytes, packings[i].n))
+            return &packings[i];
+    return NULL;
+}
+
 /* What is no text by its first bytes would be told healthy. */
 static int judge_form(const char *block, size_t n, const char *file, struct err *err)
 {
-    static const struct {
-        size_t at, n;
-        const char *bytes, *reader; /* NULL: nobody makes a text of it */
-    } forms[] = {{0, 2, "\x1f\x8b", "zcat"},       {0, 4, "\x28\xb5\x2f\xfd", "zstdcat"},
-                 {0, 6, "\xfd\x37zXZ\0", "xzcat"}, {4, 6, "1AY&SY", "bzcat"},
-                 {0, 4, "PK\3\4", "unzip -p"},     {0, 4, "\x7f\x45LF", NULL}};
+    const struct packing *p = packing_of(block, n);
     bool is_input = str_eq(file, "-");
-    for (size_t i = 0; i < array_len(forms); i++) {
-        if (n < forms[i].at + forms[i].n ||
-            memcmp(block + forms[i].at, forms[i].bytes, forms[i].n) != 0)
-            continue;
-        if (!forms[i].reader)
-            return message_refuse(err, ERR_MEDIA, "cli_is_program",
-                                  MESSAGE_ARGS(MESSAGE_STR("path", file)));
+    if (p && !p->reader)
+        return message_refuse(err, ERR_MEDIA, "cli_is_program",
+                              MESSAGE_ARGS(MESSAGE_STR("path", file)));
+    if (p)
         return message_refuse(err, ERR_MEDIA, "cli_is_compressed",
                               MESSAGE_ARGS(MESSAGE_STR("path", file),
-                                           MESSAGE_STR("reader", forms[i].reader),
+                                           MESSAGE_STR("reader", p->reader),
                                            MESSAGE_STR("input", is_input ? "FILE" : file)));
-    }
+    if (!unwrap_is_text(block, n))
+        return message_refuse(err, ERR_MEDIA, "cli_not_text",
+                              MESSAGE_ARGS(MESSAGE_STR("path", file)));
     return 0;
+}
+
+/* What a file that was packed is read by; *ret_fd gives its text. -ENOENT: it is not packed, or
+ * nothing here unpacks it. */
+static int unpack_begin(int fd, struct child *ret, int *ret_fd)
+{
+    char head[16];
+    struct stat st;
+    int pipes[2];
+    ssize_t n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, head, sizeof(head), 0) : 0;
+    const struct packing *p = packing_of(head, n > 0 ? (size_t)n : 0);
+    if (!p || !p->unpacker || pipe2(pipes, O_CLOEXEC) < 0)
+        return -ENOENT;
+    const char *argv[] = {p->unpacker, "-dc", NULL};
+    struct child_spec spec = {.argv = argv, .in = fd, .out = pipes[1], .err = -1};
+    int r = child_start(&spec, ret, NULL);
+    close(pipes[1]);
+    if (r < 0) {
+        close(pipes[0]);
+        return -ENOENT;
+    }
+    *ret_fd = pipes[0];
+    return 0;
+}
+
+static void unpack_end(struct child *c)
+{
+    closep(&c->pidfd);
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+        ; /* of a file that was torn all that could be read counts */
 }
 
 /* An empty one says nothing, unless how the run ended is known. */
@@ -308,7 +355,13 @@ int findingview_diagnose(const struct finding_rules *rules,
         return refuse_directory(file, err);
     _cleanup_(finder_freep) struct finder *f = finder_new(rules);
     finder_source(f, is_input ? "standard input" : file);
-    int r = findingview_read_all(f, fd, file, facts->exit_known, err);
+    struct child child;
+    _cleanup_(closep) int text = -1;
+    bool is_packed = unpack_begin(fd, &child, &text) == 0;
+    int r = findingview_read_all(f, is_packed ? text : fd, file, facts->exit_known, err);
+    closep(&text);
+    if (is_packed)
+        unpack_end(&child);
     if (r == 0)
         finder_end(f, facts, ret);
     return r;

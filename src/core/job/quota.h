@@ -3,7 +3,8 @@
  *
  * The one list of it: the members of a quota in requests and replies (argusd/people/people_form.c),
  * the options of 'argus quota set' and the lines of 'argus quota show' are made from these rows.
- * What a limit does is decided elsewhere: core/sched/sched_quota.h, argusd/content/storage.h. */
+ * What a limit does is decided elsewhere: core/sched/share/sched_quota.h and
+ * argusd/content/storage.h. */
 #pragma once
 
 enum { QUOTA_REAL_MOST = 1000000, QUOTA_INT_MOST = 1000000 };

@@ -4,7 +4,7 @@
 
 #include "base/unit.h"
 #include "core/finding/finding.h"
-#include "core/finding/finding_rules.h"
+#include "core/finding/rules/finding_rules.h"
 
 static struct finding_rules *rules;
 

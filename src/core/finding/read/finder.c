@@ -25,6 +25,7 @@ struct finder *finder_new(const struct finding_rules *rules)
     struct finder *f = xcalloc(1, sizeof(*f));
     f->rules = rules;
     f->line = 1;
+    unwrap_init(&f->unwrap);
     f->events = xcalloc(rules->n, sizeof(*f->events));
     size_t words = 1;
     for (size_t i = 0; i < ASKED_COUNT; i++)
@@ -70,6 +71,7 @@ void finder_free(struct finder *f)
     for (size_t i = 0; i < f->n_sources; i++)
         free(f->sources[i]);
     free(f->sources);
+    unwrap_release(&f->unwrap);
     free(f->events);
     free(f->found);
     free(f->hits.v);
@@ -551,9 +553,8 @@ static size_t carry(struct finder *f, const char *p, size_t n)
     return take;
 }
 
-void finder_feed(struct finder *f, const void *bytes, size_t n)
+static void finder_read_plain(struct finder *f, const char *p, size_t n)
 {
-    const char *p = bytes;
     while (n) {
         size_t whole = f->n_carry ? 0 : piece_whole(p, n), took = whole;
         if (whole)
@@ -565,9 +566,72 @@ void finder_feed(struct finder *f, const void *bytes, size_t n)
     }
 }
 
+/* Lines that were carried in something else: they stand where that does. */
+static void finder_read_unwrapped(const struct unwrapped *u, void *arg)
+{
+    struct finder *f = arg;
+    uint64_t offset = f->offset, line = f->line, total = f->total, lines = f->lines;
+    for (size_t at = 0, n; at < u->n; at += n) {
+        const char *nl = memchr(u->text + at, '\n', u->n - at);
+        n = nl ? (size_t)(nl - u->text) - at + 1 : u->n - at;
+        f->offset = offset;
+        f->line = line;
+        read_block(f, u->text + at, n);
+    }
+    f->offset = offset + u->bytes;
+    f->line = line + u->lines;
+    f->total = total + u->bytes;
+    f->lines = lines + u->lines;
+}
+
+static void finder_read(struct finder *f, const char *p, size_t n)
+{
+    if (f->unwrap.form == UNWRAP_PLAIN)
+        finder_read_plain(f, p, n);
+    else
+        unwrap_feed(&f->unwrap, p, n, finder_read_unwrapped, f);
+}
+
+/* Enough was seen of the source, or there is no more. */
+static void finder_decide_form(struct finder *f)
+{
+    struct buf *head = &f->unwrap.head;
+    f->unwrap.form = unwrap_form_of(buf_str(head), head->len);
+    finder_read(f, buf_str(head), head->len);
+    buf_reset(head);
+}
+
+void finder_feed(struct finder *f, const void *bytes, size_t n)
+{
+    const char *p = bytes;
+    struct buf *head = &f->unwrap.head;
+    if (f->unwrap.form == UNWRAP_UNSEEN) {
+        size_t room = UNWRAP_HEAD - head->len, take = n < room ? n : room;
+        (void)buf_add(head, p, take); /* there is room */
+        p += take;
+        n -= take;
+        if (head->len < UNWRAP_HEAD)
+            return;
+        finder_decide_form(f);
+    }
+    if (n)
+        finder_read(f, p, n);
+}
+
+/* All that was fed is read: what follows stands elsewhere. */
+static void finder_flush(struct finder *f)
+{
+    if (f->unwrap.form == UNWRAP_UNSEEN && f->unwrap.head.len)
+        finder_decide_form(f);
+    if (f->unwrap.form == UNWRAP_PLAIN)
+        end_carry(f);
+    else if (f->unwrap.form != UNWRAP_UNSEEN)
+        unwrap_end(&f->unwrap, finder_read_unwrapped, f);
+}
+
 void finder_seek(struct finder *f, uint64_t offset, uint64_t line)
 {
-    end_carry(f);
+    finder_flush(f);
     f->goes_on = NULL;
     f->offset = offset;
     f->line = line;
@@ -576,6 +640,7 @@ void finder_seek(struct finder *f, uint64_t offset, uint64_t line)
 void finder_source(struct finder *f, const char *name)
 {
     finder_seek(f, 0, 1);
+    f->unwrap.form = UNWRAP_UNSEEN;
     for (size_t i = 0; i < f->n_streams; i++)
         f->streams[i].open = false;
     if (f->n_sources == FINDING_SOURCES_MAX)

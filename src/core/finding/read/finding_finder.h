@@ -4,6 +4,7 @@
 #pragma once
 #include "core/finding/read/finding_mute.h"
 #include "core/finding/read/finding_text.h"
+#include "core/finding/read/finding_unwrap.h"
 #include "core/finding/rules/finding_rule.h"
 
 enum { EVENTS_FIRST = 3, STREAMS_MAX = 64 };
@@ -57,6 +58,7 @@ struct finder {
     uint64_t progress, progress_at, success_at;
     bool success, failed; /* something said so */
 
+    struct unwrap unwrap; /* of the source that is fed */
     char carry[FINDING_LINE_MAX];
     size_t n_carry;
     uint64_t *found, *may; /* bits of needles, of branches */

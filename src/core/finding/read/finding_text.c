@@ -15,7 +15,8 @@
 struct cut {
     const char *p, *end;
     struct finding_text *t;
-    bool place; /* a time or a level came before */
+    bool place;        /* a time or a level came before */
+    const char *begin; /* of the line: what stands there is first */
 };
 
 static bool is_digit(char c)
@@ -292,15 +293,21 @@ static size_t time_tail(const char *p, const char *end)
         q++;
     else if (has_form(q, end, "+##:##") || has_form(q, end, "-##:##"))
         q += 6;
+    else if (has_form(q, end, "+####") || has_form(q, end, "-####"))
+        q += 5;
     return (size_t)(q - p);
 }
 
 /* How long a time at p is; 0: there is none. */
 static size_t time_length(const char *p, const char *end)
 {
-    static const char *const forms[] = {"####-##-## ##:##:##", "####/##/## ##:##:##",
-                                        "##-## ##:##:##",      "##/##/## ##:##:##",
-                                        "##/##/#### ##:##:##", "##:##:##"};
+    static const char *const forms[] = {"####-##-## ##:##:##",
+                                        "####-##-##, ##:##:##",
+                                        "####/##/## ##:##:##",
+                                        "##-## ##:##:##",
+                                        "##/##/## ##:##:##",
+                                        "##/##/#### ##:##:##",
+                                        "##:##:##"};
     for (size_t i = 0; i < array_len(forms); i++)
         if (has_form(p, end, forms[i])) {
             size_t n = strlen(forms[i]);
@@ -423,6 +430,14 @@ static bool finding_text_read_time(struct cut *in)
     return true;
 }
 
+/* "error    ", as some fill it up. */
+static enum text_level padded_level(const char *p, const char *end)
+{
+    while (end > p && end[-1] == ' ')
+        end--;
+    return level_of(p, (size_t)(end - p));
+}
+
 /* Take what stands between brackets if it is a time, a level, a place, a pid or glog's. */
 static bool take_bracket(struct cut *c)
 {
@@ -436,7 +451,7 @@ static bool take_bracket(struct cut *c)
         in.p++;
     if (!close || in.p == close)
         return false;
-    enum text_level level = level_of(in.p, (size_t)(close - in.p));
+    enum text_level level = padded_level(in.p, close);
     set_level(c->t, level);
     if (!level && !finding_text_read_time(&in) && !read_glog(&in) && !place_length(in.p, close) &&
         !is_number(in.p, close))
@@ -471,7 +486,10 @@ static bool take_nccl(struct cut *c)
 static bool take_place(struct cut *c)
 {
     size_t n = place_length(c->p, c->end);
-    if (n && c->p + n < c->end && (c->p[n] == ']' || (c->p[n] == ':' && c->place))) {
+    bool is_assertion =
+        n && memmem(c->p, n, ".cu:", 4); /* of a kernel: the place is what it says */
+    if (n && !is_assertion && c->p + n < c->end &&
+        (c->p[n] == ']' || (c->p[n] == ':' && c->place))) {
         c->p += n + 1;
         return true;
     }
@@ -516,17 +534,54 @@ static bool take_logger(struct cut *c)
     return true;
 }
 
+/* What those that carry a line put before it. */
+static bool take_carrier(struct cut *c)
+{
+    struct carrier of;
+    unsigned place = (c->p == c->begin ? CARRIER_FIRST : 0) | (c->place ? CARRIER_AFTER_TIME : 0);
+    if (!carrier_read(c->p, c->end, place, &of))
+        return false;
+    set_level(c->t, of.level);
+    set_part(&c->t->node, of.node);
+    set_part(&c->t->rank, of.rank);
+    if (of.is_stream)
+        finding_text_mix(c->t, c->p, of.n);
+    if (c->p == c->begin)
+        c->begin +=
+            of.n + (c->p + of.n < c->end && c->p[of.n] == ' '); /* the line that it carries */
+    c->p += of.n;
+    return true;
+}
+
+/* "Thu " before the date, "<34>1 " of syslog. */
+static bool take_day(struct cut *c)
+{
+    static const char days[] = "MonTueWedThuFriSatSun";
+    const char *at = c->end - c->p > 4 && c->p[3] == ' ' ? memmem(days, 21, c->p, 3) : NULL;
+    if (!at || (at - days) % 3 || !time_length(c->p + 4, c->end))
+        return false;
+    c->p += 4;
+    return true;
+}
+
+static bool take_word(struct cut *c)
+{
+    return take_day(c) || take_syslog(c) || take_level(c);
+}
+
 /* What may begin with the byte that stands there. */
 static bool take_any(struct cut *c)
 {
     unsigned char b = (unsigned char)*c->p;
     if (b == 0xe2)
         return take_box(c);
+    if (take_carrier(c))
+        return true;
     if (b == '(')
         return take_actor(c);
     if (b == '[')
         return take_rank(c) || take_bracket(c);
-    if (isalpha(b) && (take_syslog(c) || take_level(c)))
+    if (isalpha(b) && take_word(c))
         return true;
     if (is_digit((char)b) && take_time(c))
         return true;
@@ -570,12 +625,30 @@ static void cut_guess(struct cut *c)
     }
 }
 
+/* The bytes before the line itself: a byte order mark; "job<tab>step<tab>" before the time, as gh
+ * prints the logs of a run. */
+static size_t finding_text_columns(const char *line, size_t n)
+{
+    enum { LONGEST = 240, MARK = 3 };
+    const char *end = line + n, *p = line;
+    bool has_mark = n >= MARK && !memcmp(line, "\xef\xbb\xbf", MARK);
+    for (int tabs = 0; tabs < 2 && p; tabs++) {
+        size_t room = (size_t)(end - p);
+        p = memchr(p, '\t', room < LONGEST ? room : LONGEST);
+        p = p ? p + 1 : NULL;
+    }
+    if (p && end - p > MARK && !memcmp(p, "\xef\xbb\xbf", MARK))
+        p += MARK;
+    return p && time_length(p, end) ? (size_t)(p - line) : has_mark ? MARK : 0;
+}
+
 void finding_text_read(const char *line, size_t n, char *out, struct finding_text *ret)
 {
     enum { MOST_PREFIXES = 12 };
     *ret = (struct finding_text){0};
-    size_t len = finding_text_clean(line, n, out);
-    struct cut c = {.p = out, .end = out + len, .t = ret};
+    size_t skip = finding_text_columns(line, n);
+    size_t len = finding_text_clean(line + skip, n - skip, out);
+    struct cut c = {.p = out, .begin = out, .end = out + len, .t = ret};
     ret->indent = blanks(&c);
     ret->whole = (struct text_part){c.p, (size_t)(c.end - c.p)};
     for (int i = 0; i < MOST_PREFIXES && c.p < c.end && take_any(&c); i++)

@@ -7,13 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum text_level { LEVEL_NONE, LEVEL_DEBUG, LEVEL_INFO, LEVEL_WARNING, LEVEL_ERROR, LEVEL_FATAL };
-
-/* A part of the line; n 0: it had none. */
-struct text_part {
-    const char *s;
-    size_t n;
-};
+#include "core/finding/read/finding_carrier.h"
 
 struct finding_text {
     struct text_part whole; /* without ANSI codes and surrounding blanks */
