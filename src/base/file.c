@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/message.h"
+#include "base/text.h"
 
 static int file_fail(struct err *err, int error, const char *what, const char *path)
 {
@@ -68,6 +69,32 @@ int file_read(const char *path, struct buf *out, struct err *err)
     if (fd < 0)
         return file_fail(err, errno == ENOTDIR ? ENOENT : errno, "open", path);
     return file_read_open(fd, path, out, err);
+}
+
+/* By its name in /proc, which leads to what the descriptor stands for and is no name that somebody
+ * could put something else under. */
+int file_reopen(int seen, int open_flags)
+{
+    char at[32];
+    struct stat st;
+    if (fstat(seen, &st) < 0)
+        return -errno;
+    if (S_ISLNK(st.st_mode))
+        return -ELOOP;
+    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return -EINVAL;
+    text_printf(at, "/proc/self/fd/%d", seen);
+    int fd = open(at, (open_flags & ~O_NOFOLLOW) | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+int file_open_regular(int dir, const char *name, int open_flags)
+{
+    struct stat st;
+    _cleanup_(closep) int seen = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (seen < 0 || fstat(seen, &st) < 0)
+        return -errno;
+    return S_ISDIR(st.st_mode) ? -EINVAL : file_reopen(seen, open_flags);
 }
 
 int file_read_input(const char *path, struct buf *out, struct err *err)

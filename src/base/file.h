@@ -24,6 +24,14 @@ must_check int file_read(const char *path, struct buf *out, struct err *err);
 
 /* file_read() of a file that is open, from where it stands; path is for sentences only. */
 must_check int file_read_open(int fd, const char *path, struct buf *out, struct err *err);
+/* The regular file `name` in the directory dir, with these open() flags (O_CREAT is not for here).
+ * It is looked at before it is opened, since opening alone can wait (a FIFO) or do something (a
+ * device, a watchdog). No link is followed. A descriptor or a negative errno; -EINVAL: it is no
+ * regular file, -ELOOP: a link. */
+must_check int file_open_regular(int dir, const char *name, int open_flags);
+/* What an O_PATH descriptor stands for, opened; seen stays the caller's. -EINVAL: neither a regular
+ * file nor a directory, -ELOOP: a link. */
+must_check int file_reopen(int seen, int open_flags);
 /* file_read() for a name from a command line: "-" is standard input, and a pipe is read to its
  * end. It blocks for as long as the writer of the pipe likes. */
 must_check int file_read_input(const char *path, struct buf *out, struct err *err);

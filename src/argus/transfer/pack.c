@@ -132,9 +132,18 @@ static int hash_file(struct pack *p, struct manifest_entry *e, bool *ret_early, 
 {
     struct hash_running h;
     size_t size = 0;
+    struct stat st;
     int r = pack_read_small(p, e->path, &size, err);
-    if (r <= 0)
-        return r < 0 ? r : filehash_at(p->dir, e->path, e->hash, &e->size, err);
+    if (r < 0)
+        return r;
+    if (r == 0) {
+        if (fstatat(p->dir, e->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            return message_refuse(
+                err, -errno, "disk_no_read",
+                MESSAGE_ARGS(MESSAGE_STR("path", e->path), MESSAGE_STR("why", strerror(errno))));
+        e->size = (uint64_t)st.st_size;
+        return filehash_at(p->dir, e->path, e->size, e->hash, err);
+    }
     hash_begin(&h);
     hash_add(&h, p->bytes, size);
     hash_end(&h, e->hash);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
+#include "base/digest/filehash.h"
 #include "base/test/unit_look.h"
 #include "base/unit_dir.h"
 
@@ -182,6 +183,45 @@ static void a_failed_look_is_no_absence(void **state)
     assert_false(file_is_absence(0));
 }
 
+/* A pipe, a directory and a link are seen and not opened; a file is. */
+static void test_regular_alone(void **state)
+{
+    _cleanup_(freep) char *pipe = xasprintf("%s/pipe", (const char *)*state);
+    _cleanup_(freep) char *link = xasprintf("%s/link", (const char *)*state);
+    _cleanup_(closep) int dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char text[8];
+    size_t n = 0;
+    put(*state, "f", "abc");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(symlink("f", link), 0);
+    assert_int_equal(file_open_regular(dir, "pipe", O_RDONLY), -EINVAL);
+    assert_int_equal(file_open_regular(dir, ".", O_RDONLY), -EINVAL);
+    assert_int_equal(file_open_regular(dir, "link", O_RDONLY), -ELOOP);
+    assert_int_equal(file_open_regular(dir, "none", O_RDONLY), -ENOENT);
+    _cleanup_(closep) int fd = file_open_regular(dir, "f", O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(file_read_at(fd, 0, text, sizeof(text), &n), 0);
+    assert_int_equal(n, 3);
+    assert_int_equal(file_write_at(fd, 3, "d", 1), 0);
+}
+
+/* No more is read than was said: a file that somebody made 15 TiB long is told at once. */
+static void test_hash_of_a_known_size(void **state)
+{
+    unsigned char is[HASH_BYTES], wanted[HASH_BYTES];
+    struct err err;
+    _cleanup_(freep) char *path = xasprintf("%s/f", (const char *)*state);
+    _cleanup_(closep) int dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    put(*state, "f", "abc");
+    hash_sha256("abc", 3, wanted);
+    assert_int_equal(filehash_at(dir, "f", 3, is, &err), 0);
+    assert_memory_equal(is, wanted, sizeof(is));
+    assert_int_equal(filehash_at(dir, "f", 2, is, &err), -EMSGSIZE);
+    assert_int_equal(truncate(path, 15LL << 40), 0);
+    assert_int_equal(filehash_at(dir, "f", 3, is, &err), -EMSGSIZE);
+    assert_non_null(strstr(err.text, "somebody changed it"));
+}
+
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
@@ -196,6 +236,8 @@ int main(void)
         with_root(test_input_may_be_a_pipe),
         with_root(test_private),
         with_root(a_failed_look_is_no_absence),
+        with_root(test_regular_alone),
+        with_root(test_hash_of_a_known_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

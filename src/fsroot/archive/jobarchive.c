@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/digest/filehash.h"
 #include "base/json.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -309,21 +310,13 @@ static int unpack_open(const struct jobarchive_place *p, struct err *err)
 
 static int unpack_hash_file(const struct rootdir *d, struct packlist_entry *e, struct err *err)
 {
-    enum { CHUNK = 1 << 18 };
-    _cleanup_(closep) int fd = rootdir_open_file(d, e->path, err);
-    _cleanup_(freep) char *chunk = xmalloc(CHUNK);
-    struct hash_running h;
-    ssize_t n = 0;
-    if (fd < 0)
-        return fd;
-    hash_begin(&h);
-    while ((n = read(fd, chunk, CHUNK)) > 0)
-        hash_add(&h, chunk, (size_t)n);
-    hash_end(&h, e->hash);
-    return n < 0 ? message_refuse(err, -errno, "disk_no_read",
-                                  MESSAGE_ARGS(MESSAGE_STR("path", e->path),
-                                               MESSAGE_STR("why", strerror(errno))))
-                 : 0;
+    _cleanup_(rootdir_release) struct rootdir above = ROOTDIR_NONE;
+    const char *slash = strrchr(e->path, '/');
+    _cleanup_(freep) char *dir = xstrndup(e->path, slash ? (size_t)(slash - e->path) : 0);
+    int r = slash ? rootdir_open_in(d, dir, 0, &above, err) : 0;
+    return r < 0 ? r
+                 : filehash_at(slash ? above.fd : d->fd, slash ? slash + 1 : e->path, e->size,
+                               e->hash, err);
 }
 
 /* What now lies there against what the archive holds. */
@@ -337,6 +330,8 @@ static int unpack_verify(const struct jobarchive *a,
     for (size_t i = 0; r == 0 && i < now.n; i++) {
         if (a->limits.stop && *a->limits.stop)
             return message_refuse(err, -ECANCELED, "argusd_ends", MESSAGE_NO_ARGS);
+        if (i >= l->n || now.v[i].size != l->v[i].size)
+            break; /* it differs already, and how is said below */
         if (now.v[i].kind == PACKLIST_FILE)
             r = unpack_hash_file(fresh, &now.v[i], err);
     }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/digest/hash.h"
+#include "base/file.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -79,18 +80,18 @@ int ckpt_dir_list(int dir, DIR **ret, struct err *err)
 int ckpt_dir_tracker(int dir, int64_t *ret, struct err *err)
 {
     char text[TRACKER_MAX + 1];
-    _cleanup_(closep) int fd =
-        openat(dir, CKPT_TRACKER, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) {
+    size_t n = 0;
+    _cleanup_(closep) int fd = file_open_regular(dir, CKPT_TRACKER, O_RDONLY);
+    if (fd == -ENOENT) {
         *ret = CKPT_TRACKER_NONE;
         return 0;
     }
-    ssize_t n = fd < 0 ? -1 : read(fd, text, TRACKER_MAX);
-    if (n < 0 && errno != ELOOP && errno != EISDIR)
+    int r = fd < 0 ? fd : file_read_at(fd, 0, text, TRACKER_MAX, &n);
+    if (r < 0 && r != -ELOOP && r != -EINVAL) /* a link, a directory: a torn one */
         return message_refuse(
-            err, -errno, "disk_no_read",
-            MESSAGE_ARGS(MESSAGE_STR("path", CKPT_TRACKER), MESSAGE_STR("why", strerror(errno))));
-    text[n < 0 ? 0 : n] = 0;
+            err, r, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", CKPT_TRACKER), MESSAGE_STR("why", strerror(-r))));
+    text[n] = 0;
     text[strcspn(text, " \r\n")] = 0;
     if (str_to_int(text, 1, INT32_MAX, ret, NULL) < 0)
         *ret = CKPT_TRACKER_TORN;

@@ -266,19 +266,26 @@ static int rename_any(int from_dir, const char *from, int dir, const char *name,
     return renameat(from_dir, from, dir, name) < 0 ? -errno : 0;
 }
 
+/* What it has now and no more: a job may make it longer all the while. */
 static int place_copy(int from, int to)
 {
     _cleanup_(freep) char *block = xmalloc(COPY_BYTES);
-    for (;;) {
-        ssize_t n = read(from, block, COPY_BYTES);
-        if (n == 0)
-            return fsync(to) < 0 ? -errno : 0;
-        if (n < 0 && errno == EINTR)
-            continue;
-        int r = n < 0 ? -errno : file_write_all(to, block, (size_t)n);
+    struct stat st;
+    if (fstat(from, &st) < 0)
+        return -errno;
+    uint64_t size = (uint64_t)st.st_size;
+    for (uint64_t at = 0; at < size;) {
+        size_t n = 0, want = size - at < COPY_BYTES ? (size_t)(size - at) : COPY_BYTES;
+        int r = file_read_at(from, at, block, want, &n);
+        if (r == 0 && n)
+            r = file_write_all(to, block, n);
         if (r < 0)
             return r;
+        if (!n)
+            break; /* it got shorter: what is there counts */
+        at += n;
     }
+    return fsync(to) < 0 ? -errno : 0;
 }
 
 /* The place is on another file system than the uploads: by a hidden name beside it. */

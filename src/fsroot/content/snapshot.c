@@ -344,10 +344,15 @@ static int sync_and_mark(int dir)
 {
     if (syncfs(dir) < 0)
         return -errno;
-    _cleanup_(closep) int mark = /* another call may have made the mark, and it is read-only */
-        openat(dir, SNAPSHOT_SETTLED, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-               0444);
-    if (mark < 0 || fsync(mark) < 0)
+    _cleanup_(closep) int mark =
+        openat(dir, SNAPSHOT_SETTLED, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+    if (mark < 0 && errno == EEXIST) /* another call may have made the mark, and it is read-only */
+        mark = file_open_regular(dir, SNAPSHOT_SETTLED, O_RDONLY);
+    else if (mark < 0)
+        return -errno;
+    if (mark < 0)
+        return mark;
+    if (fsync(mark) < 0)
         return -errno;
     return fsync(dir) < 0 && errno != EINVAL ? -errno
                                              : 0; /* some file systems cannot, and need not */

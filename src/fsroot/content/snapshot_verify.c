@@ -67,7 +67,6 @@ static bool looks_same(const struct verify *v, const struct manifest_entry *e)
 static int check_content(const struct verify *v, const struct manifest_entry *e)
 {
     unsigned char hash[HASH_BYTES];
-    uint64_t size = 0;
     const char *name;
     if (e->kind == MANIFEST_LINK) {
         int same = link_is_same(v, e);
@@ -81,14 +80,14 @@ static int check_content(const struct verify *v, const struct manifest_entry *e)
     int r = dir < 0 ? message_refuse(v->err, dir, "disk_no_look",
                                      MESSAGE_ARGS(MESSAGE_STR("path", e->path),
                                                   MESSAGE_STR("why", strerror(-dir))))
-                    : filehash_at(dir, name, hash, &size, v->err);
+                    : filehash_at(dir, name, e->size, hash, v->err);
     if (r == -ENOENT || r == -ENOTDIR)
         return snapshot_verify_differs(v, e->path, "content_gone");
     if (r == -EINVAL || r == -ELOOP)
         return snapshot_verify_differs(v, e->path, "content_no_file");
-    if (r < 0)
+    if (r < 0 && r != -EMSGSIZE)
         return r;
-    return size == e->size && !memcmp(hash, e->hash, sizeof(hash))
+    return r == 0 && !memcmp(hash, e->hash, sizeof(hash))
                ? 0
                : snapshot_verify_differs(v, e->path, "content_changed");
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -239,17 +240,12 @@ static void list_dir(struct listing *x, int dir, const char *sub)
 
 static int read_ranks(int dir, json_t **ret)
 {
-    struct stat st;
-    char piece[16 << 10];
-    ssize_t n;
     _cleanup_(buf_release) struct buf text = BUF_INIT(RANKS_MAX);
-    _cleanup_(closep) int fd =
-        openat(dir, "ranks.json", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+    _cleanup_(closep) int fd = file_open_regular(dir, "ranks.json", O_RDONLY);
+    if (fd < 0)
         return -ENOENT;
-    while ((n = read(fd, piece, sizeof(piece))) > 0 && buf_add(&text, piece, (size_t)n) == 0)
-        ;
-    return text.failed ? -EMSGSIZE : json_parse(buf_str(&text), text.len, RANKS_MAX, ret, NULL);
+    int r = file_read_open(fd, "ranks.json", &text, NULL);
+    return r < 0 ? r : json_parse(buf_str(&text), text.len, RANKS_MAX, ret, NULL);
 }
 
 /* What cannot be read is not known. */

@@ -102,11 +102,9 @@ static int read_segment(const struct segments *s,
                         struct err *err)
 {
     uint64_t stop = i + 1 < s->n ? s->begin[i + 1] : INT64_MAX;
-    struct stat st;
     _cleanup_(freep) char *name = segment_name(s, i);
-    _cleanup_(closep) int fd =
-        openat(dirfd(s->open), name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-    int r = fd < 0 || fstat(fd, &st) < 0 ? -errno : S_ISREG(st.st_mode) ? 0 : -EINVAL;
+    _cleanup_(closep) int fd = file_open_regular(dirfd(s->open), name, O_RDONLY);
+    int r = fd < 0 ? fd : 0;
     if (r == 0)
         r = file_read_at(fd, at - s->begin[i], buf, stop - at < n ? (size_t)(stop - at) : n, ret_n);
     return r < 0
@@ -212,7 +210,7 @@ int logread_open_beside(const char *root,
     DIR *dir = NULL;
     if (fsroot_attempt_opendir(root, job, attempt, sub, &dir) < 0 || !dir)
         return -1;
-    int fd = openat(dirfd(dir), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    int fd = file_open_regular(dirfd(dir), file, O_RDONLY);
     (void)closedir(dir); /* it was only read */
     return fd;
 }

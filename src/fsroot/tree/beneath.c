@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 
 enum {
@@ -227,11 +228,19 @@ int beneath_resolve(int dir, const char *path, beneath_own_f own, const void *ar
 
 /* ---- both ---- */
 
-int beneath_open(int dir, const char *path, int open_flags, unsigned flags)
+static int open_as_seen(int dir, const char *path, int open_flags, unsigned flags)
 {
     bool follow = flags & BENEATH_FOLLOW;
-    int all = open_flags | O_CLOEXEC | ((open_flags & O_PATH) ? 0 : O_NONBLOCK | O_NOCTTY);
+    int all = open_flags | O_CLOEXEC;
     uint64_t how = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | (follow ? 0 : RESOLVE_NO_SYMLINKS);
     int fd = flags & BENEATH_NO_OPENAT2 ? -ENOSYS : open_by_kernel(dir, path, all, how);
     return fd == -ENOSYS ? open_by_steps(dir, path, all, follow) : fd;
+}
+
+int beneath_open(int dir, const char *path, int open_flags, unsigned flags)
+{
+    if (open_flags & (O_PATH | O_DIRECTORY)) /* neither opens what is no directory */
+        return open_as_seen(dir, path, open_flags, flags);
+    _cleanup_(closep) int seen = open_as_seen(dir, path, O_PATH, flags);
+    return seen < 0 ? seen : file_reopen(seen, open_flags);
 }

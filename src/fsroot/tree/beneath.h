@@ -10,8 +10,9 @@ enum beneath_flags {
 };
 
 /* With these open() flags; O_CLOEXEC, and O_NONBLOCK where something is opened, are always among
- * them, O_CREAT is not for here. A descriptor or a negative errno: -EXDEV it leads out, -ELOOP in
- * a circle, or by a link where none is followed. */
+ * them, O_CREAT is not for here. A FIFO, a device or a socket is seen and never opened. A
+ * descriptor or a negative errno: -EXDEV it leads out, -ELOOP in a circle, or by a link where none
+ * is followed, -EINVAL it is neither a regular file nor a directory. */
 must_check int beneath_open(int dir, const char *path, int open_flags, unsigned flags);
 
 /* What the text of an absolute link names below dir, a part of text; NULL: nothing. */

@@ -241,11 +241,11 @@ int rootdir_open_file(const struct rootdir *d, const char *below, struct err *er
 {
     struct stat st;
     int fd = open_below(d->fd, below, O_RDONLY);
-    if (fd < 0)
+    if (fd < 0 && fd != -EINVAL)
         return rootdir_fail(err, fd == -ENOTDIR ? -ENOENT : fd, "open", d, below);
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         return fd;
-    (void)close(fd); /* it was only opened */
+    closep(&fd);
     return message_refuse(err, -EINVAL, "disk_no_regular",
                           MESSAGE_ARGS(MESSAGE_STR("dir", d->path), MESSAGE_STR("name", below)));
 }
@@ -332,13 +332,14 @@ int rootdir_open_for(const struct rootdir *d,
     int r = rootdir_check_name(d, name, err);
     if (r < 0)
         return r;
-    struct stat st;
-    int fd = openat(d->fd, name, open_flags | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        return fd;
-    r = fd < 0 ? -errno : -EINVAL;
-    closep(&fd);
-    return rootdir_fail(err, r, "write", d, name);
+    int fd = -EEXIST;
+    if (open_flags & O_CREAT) {
+        fd = openat(d->fd, name, open_flags | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        fd = fd < 0 ? -errno : fd;
+    }
+    if (fd == -EEXIST && !(open_flags & O_EXCL)) /* what has the name is looked at first */
+        fd = file_open_regular(d->fd, name, open_flags & ~O_CREAT);
+    return fd < 0 ? rootdir_fail(err, fd, "write", d, name) : fd;
 }
 
 /* ".<name>.<thread>.tmp", also of a name that has the greatest length. */

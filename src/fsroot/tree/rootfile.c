@@ -101,6 +101,17 @@ int rootfile_open(const char *root, const char *path, struct err *err)
     return r < 0 ? r : rootdir_open_file(&dir, name, err);
 }
 
+int rootfile_open_within(const char *root, const char *path, uint64_t bytes, struct err *err)
+{
+    struct stat st;
+    int fd = rootfile_open(root, path, err);
+    if (fd < 0 || (fstat(fd, &st) == 0 && (uint64_t)st.st_size <= bytes))
+        return fd;
+    (void)close(fd); /* it was only opened */
+    return message_refuse(err, -EMSGSIZE, "file_other_size",
+                          MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_NUM("bytes", bytes)));
+}
+
 int rootfile_open_followed(const char *root, const char *path, int open_flags, struct err *err)
 {
     _cleanup_(rootdir_release) struct rootdir top = ROOTDIR_NONE;

@@ -24,6 +24,12 @@ must_check int rootfile_symlink(const char *root,
                                 struct err *err);
 /* A regular file for reading: a descriptor. */
 must_check int rootfile_open(const char *root, const char *path, struct err *err);
+/* rootfile_open() of a file whose size is known from elsewhere. -EMSGSIZE: it is larger, somebody
+ * made it so. */
+must_check int rootfile_open_within(const char *root,
+                                    const char *path,
+                                    uint64_t bytes,
+                                    struct err *err);
 /* The directory, and those above it. */
 must_check int rootfile_mkdirs(const char *root, const char *path, mode_t mode, struct err *err);
 /* The names in a directory; closedir() it. */

@@ -222,8 +222,8 @@ int walk_open(const char *root,
     if (r < 0)
         return r;
     int fd = open_beneath(zone, *p->rest ? p->rest : ".", open_flags, true, flags);
-    if (fd < 0)
-        return walk_trouble(p, fd, err);
+    if (fd < 0) /* EINVAL: a FIFO, a device or a socket */
+        return walk_trouble(p, fd == -EINVAL ? -EISDIR : fd, err);
     *ret_fd = fd;
     return 0;
 }

@@ -46,7 +46,8 @@ enum walk_flags {
 
 /* Open the place with these open() flags; O_CLOEXEC and O_NONBLOCK are always among them.
  * O_CREAT is not for here. ERR_NOT_FOUND, ERR_FORBIDDEN (mode; leads out), ERR_BAD_REQUEST (a part
- * of the way is no directory), ERR_UNAVAILABLE (the root is away). */
+ * of the way is no directory; it is a FIFO, a device or a socket), ERR_UNAVAILABLE (the root is
+ * away). */
 must_check int walk_open(const char *root,
                          const struct walk_place *p,
                          int open_flags,
