@@ -12,15 +12,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "argusd/ground/work.h"
 #include "argusd/run/services.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 
+/* From SIGTERM on: requests end within 3 s, and who waits for us is told 5. */
+enum { PATIENCE_MS = 4000 };
+
 struct argusd {
     uv_loop_t loop;
     struct services *services;
     uv_signal_t signals[2];
+    uv_timer_t patience; /* runs from the signal on */
     bool stopping;
 };
 
@@ -40,6 +45,16 @@ static void notify(const char *text)
                      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
 }
 
+/* Calls to the shared root still run: it hangs, or they are many. None can be taken back, and an
+ * end without them is what a kill would be: what matters is in the store. */
+static void on_patience_over(uv_timer_t *t)
+{
+    struct argusd *d = t->data;
+    int status = services_flush(d->services);
+    log_warn("argusd", "calls to the shared root have not come back, ending without them");
+    _exit(status);
+}
+
 static void daemon_begin_stop(struct argusd *d)
 {
     if (d->stopping)
@@ -48,6 +63,7 @@ static void daemon_begin_stop(struct argusd *d)
     log_info("argusd", "stopping; running jobs go on");
     d->stopping = true;
     services_close(d->services);
+    (void)uv_timer_start(&d->patience, on_patience_over, PATIENCE_MS, 0); /* never fails */
     for (size_t i = 0; i < array_len(d->signals); i++)
         uv_close((uv_handle_t *)&d->signals[i], NULL);
 }
@@ -67,6 +83,14 @@ static void start_signals(struct argusd *d)
         (void)uv_signal_start(&d->signals[i], on_signal, numbers[i]);
     }
     (void)signal(SIGPIPE, SIG_IGN); /* a closed peer is an error code, not an end */
+}
+
+/* It keeps nothing alive: when all is over before, it never fires. */
+static void prepare_patience(struct argusd *d)
+{
+    (void)uv_timer_init(&d->loop, &d->patience); /* never fails */
+    d->patience.data = d;
+    uv_unref((uv_handle_t *)&d->patience);
 }
 
 static void say_ready(const char *listen)
@@ -93,21 +117,27 @@ int daemon_run(struct settings *settings, const struct web_file *web)
 {
     struct argusd *d = xcalloc(1, sizeof(*d));
     struct err err = {0};
+    char threads[16];
     (void)umask(022);
-    (void)setenv("UV_THREADPOOL_SIZE", "16", 0); /* a hung NFS call must not stop the others */
+    text_printf(threads, "%d", WORK_THREADS);
+    (void)setenv("UV_THREADPOOL_SIZE", threads, 0); /* a hung NFS call must not stop the others */
     if (uv_loop_init(&d->loop) < 0) {
         free(d);
         return 1;
     }
+    work_shares_new(&d->loop);
+    prepare_patience(d);
     d->services = services_new(&d->loop, settings, web);
     int status = daemon_start(d, settings, &err) < 0 ? 1 : 0;
     if (status)
         (void)fprintf(stderr, "argusd: %s\n", err.text); /* nowhere else to say it */
     (void)uv_run(&d->loop, UV_RUN_DEFAULT); /* until daemon_begin_stop() closed everything */
+    uv_close((uv_handle_t *)&d->patience, NULL);
     if (services_free(d->services) != 0 && status == 0)
         status = 1;
     if (err.code == ERR_USAGE)
         status = 2;
+    work_shares_free(&d->loop);
     (void)uv_loop_close(&d->loop); /* a handle left would be our bug, and harmless now */
     free(d);
     return status;

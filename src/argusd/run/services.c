@@ -260,16 +260,20 @@ void services_close(struct services *s)
         on_http_closed(s);
 }
 
-int services_free(struct services *s)
+int services_flush(struct services *s)
 {
     struct err err = {0};
-    int status = 0;
+    if (store_close(s->api.store, &err) == 0)
+        return 0;
+    log_err("store", "%s", err.text);
+    return 1;
+}
+
+int services_free(struct services *s)
+{
     size_t n;
     const struct service *v = services_table(&n);
-    if (store_close(s->api.store, &err) < 0) {
-        log_err("store", "%s", err.text);
-        status = 1;
-    }
+    int status = services_flush(s);
     (void)uv_run(s->loop, UV_RUN_DEFAULT); /* the store's last answers */
     while (n-- > 0)
         if (v[n].free)

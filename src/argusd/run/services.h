@@ -23,6 +23,9 @@ must_check int services_open(struct services *s, struct err *err);
 void services_start(struct services *s);
 /* Once. No more is begun; the loop runs dry when all that runs has ended. */
 void services_close(struct services *s);
+/* Instead of services_free(), where the loop does not run dry and the process ends at once: what
+ * was decided is stored. An exit status. */
+int services_flush(struct services *s);
 /* When the loop has run dry; it turns once more for the store. An exit status: what could not be
  * stored was logged. */
 int services_free(struct services *s);

@@ -490,7 +490,7 @@ static void on_tried(const struct trial_result *result, const struct reason *why
         return;
     }
     http_req_on_close(p->req, plan_on_gone, p);
-    work_start(p->a->loop, plan_rerun, plan_done_again, p);
+    work_start_for(p->a->loop, p->launch.user, plan_rerun, plan_done_again, p);
 }
 
 static void on_gone_while_tried(struct http_req *req, void *arg)
@@ -716,5 +716,5 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
     p->page.verl = xstrdup(in->verl);
     p->page.changes = xstrdup(in->changes);
     http_req_on_close(req, plan_on_gone, p);
-    work_start(a->loop, plan_run, plan_done, p);
+    work_start_for(a->loop, p->launch.user, plan_run, plan_done, p);
 }

@@ -525,7 +525,7 @@ static void sender_on_model(const char *path, void *arg)
         return;
     }
     set_str(&g->plan.model_path, path);
-    work_start(g->s->p.loop, run_plan, done_plan, g);
+    work_start_for(g->s->p.loop, g->plan.user, run_plan, done_plan, g);
 }
 
 void sender_act(struct sender *s, struct live *l)
@@ -570,5 +570,5 @@ void sender_act(struct sender *s, struct live *l)
     add_notebook_token(g);
     g->model = modelcopy_begin(s->p.nodes, l, sent_of(l).tries > 0, sender_on_model, g);
     if (!g->model)
-        work_start(s->p.loop, run_plan, done_plan, g);
+        work_start_for(s->p.loop, g->plan.user, run_plan, done_plan, g);
 }

@@ -386,7 +386,7 @@ static int begin_verify(struct http_req *req, struct api *a, const struct job *j
                             .id = xstrdup(job->id),
                             .found = c ? *c : (struct ckpt){.step = step}};
     http_req_on_close(req, on_reader_gone, v);
-    work_start(a->loop, run_verify, done_verify, v);
+    work_start_for(a->loop, http_req_principal(req)->user, run_verify, done_verify, v);
     return 0;
 }
 

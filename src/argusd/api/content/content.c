@@ -25,7 +25,7 @@ struct content {
     bool working, is_head;
 
     /* of the worker while it works */
-    char *root;
+    char *root, *user;
     struct walk_place place;
     int fd;
     struct place_entry entry;
@@ -41,6 +41,7 @@ static void content_free(struct content *c)
     walk_place_release(&c->place);
     place_entry_release(&c->entry);
     free(c->root);
+    free(c->user);
     free(c->block);
     free(c);
 }
@@ -84,7 +85,7 @@ static void content_go_on(struct content *c)
         return;
     }
     c->working = true;
-    work_start(c->a->loop, run_read, done_read, c);
+    work_start_for(c->a->loop, c->user, run_read, done_read, c);
 }
 
 static void done_read(void *arg)
@@ -203,11 +204,12 @@ static void content_begin(struct http_req *req, struct api *a, struct walk_place
                           .working = true,
                           .is_head = str_eq(http_req_method(req), "HEAD"),
                           .root = xstrdup(a->settings->shared_root),
+                          .user = xstrdup(http_req_principal(req)->user),
                           .place = *taken,
                           .fd = -1};
     *taken = (struct walk_place){0};
     http_req_on_close(req, content_on_gone, c);
-    work_start(a->loop, run_open, done_open, c);
+    work_start_for(a->loop, c->user, run_open, done_open, c);
 }
 
 static void api_files_content(struct http_req *req, void *app)

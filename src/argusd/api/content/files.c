@@ -322,7 +322,7 @@ static void api_files_begin_look(struct http_req *req, struct api *a, struct wal
     op->after = after;
     op->limit = (size_t)limit;
     op->end = end_look;
-    work_start(a->loop, api_files_run_look, api_files_on_done, op);
+    work_start_for(a->loop, op->user, api_files_run_look, api_files_on_done, op);
 }
 
 /* Without a path: where he may begin. */
@@ -482,7 +482,7 @@ static void api_files_put(struct http_req *req, void *app)
     op->flags = (json_get_bool(v, "replace", false) ? PLACE_REPLACE : 0U) |
                 (json_get_bool(v, "parents", false) ? PLACE_PARENTS : 0U);
     op->end = end_put;
-    work_start(a->loop, run_put, api_files_on_done, op);
+    work_start_for(a->loop, op->user, run_put, api_files_on_done, op);
 }
 
 /* ---- remove ---- */
@@ -532,7 +532,7 @@ static void api_files_remove(struct http_req *req, void *app)
     struct op *op = op_new(req, a, &p);
     op->recursive = http_req_query_bool(req, "recursive", false);
     op->end = end_remove;
-    work_start(a->loop, api_files_run_remove, api_files_on_done, op);
+    work_start_for(a->loop, op->user, api_files_run_remove, api_files_on_done, op);
 }
 
 static const struct http_param list_params[] = {

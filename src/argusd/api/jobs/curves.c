@@ -414,7 +414,7 @@ static void curves_answer(struct http_req *req,
     c->curves = c->kept ? c->kept->curves
                         : metric_curves_new(a->settings->shared_root, job->id, POINTS_MAX);
     http_req_on_close(req, curves_on_gone, c);
-    work_start(a->loop, curves_run, curves_done, c);
+    work_start_for(a->loop, http_req_principal(req)->user, curves_run, curves_done, c);
 }
 
 static void api_jobs_metrics(struct http_req *req, void *app)

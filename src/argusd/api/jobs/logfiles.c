@@ -174,7 +174,7 @@ static void logfiles_list(struct http_req *req,
                           .k = k ? (int)k : 1};
     memcpy(g->wants, wants, sizeof(wants));
     http_req_on_close(req, logfiles_on_gone, g);
-    work_start(a->loop, logfiles_look, logfiles_on_looked, g);
+    work_start_for(a->loop, http_req_principal(req)->user, logfiles_look, logfiles_on_looked, g);
 }
 
 static void api_jobs_logfiles(struct http_req *req, void *app)

@@ -314,7 +314,7 @@ static void retry_job(struct http_req *req,
     }
     keep_checkpoints(r);
     http_req_on_close(req, retry_on_gone, r);
-    work_start(a->loop, retry_run_look, retry_done_look, r);
+    work_start_for(a->loop, http_req_principal(req)->user, retry_run_look, retry_done_look, r);
     r = NULL;
 }
 
