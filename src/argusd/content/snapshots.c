@@ -44,7 +44,8 @@ struct task {
  NULL = no quota */
     bool keep_content; /* CLEAN: another name has it */
     bool passing;
-    bool is_known; /* MAKE: the content was there already */
+    bool is_known;  /* MAKE: the content was there already */
+    uint64_t bytes; /* MAKE: of the archive */
     struct unpack_limits limits;
     struct strv links; /* START: user, ref, hash; user "" = common */
     struct snapshot_made made;
@@ -150,7 +151,7 @@ static void unlist(struct task *t)
 static void snapshots_run_make(struct task *t)
 {
     struct err why = {0};
-    _cleanup_(closep) int fd = rootfile_open(t->root, t->path, &why);
+    _cleanup_(closep) int fd = rootfile_open_within(t->root, t->path, t->bytes, &why);
     if (fd < 0) {
         (void)message_refuse(&t->err, fd, "upload_no_read",
                              MESSAGE_ARGS(MESSAGE_ERR("why", &why))); /* only fills it */
@@ -444,7 +445,7 @@ static void content_snapshots_start(struct task *t)
     if (t->kind == TASK_CLEAN) /* as it is now: names came and went while it stood in the line */
         t->keep_content = snapshots_table_has_content(
             &sn->table, t->ref ? snapshots_table_at(&sn->table, t->user, t->ref) : NULL, t->want);
-    work_start(sn->p.loop, snapshots_run, snapshots_done, t);
+    work_start_for(sn->p.loop, t->actor, snapshots_run, snapshots_done, t);
 }
 
 /* In order, but that a link, which has its content, passes by what waits. */
@@ -499,6 +500,7 @@ void snapshots_add(struct snapshots *sn,
     t->actor = xstrdup(wish->actor);
     t->want = xstrdup(wish->want);
     t->path = xstrdup(wish->path);
+    t->bytes = wish->bytes;
     t->passing = wish->passing;
     t->is_known = wish->is_known;
     t->row = row;

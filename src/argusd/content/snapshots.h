@@ -72,6 +72,7 @@ struct snapshots_wish { /* copied */
     const char *ref, *actor;
     const char *want; /* the hash that it must have; NULL: any */
     const char *path; /* the archive; NULL: there is none */
+    uint64_t bytes;   /* that it may have: as many as came */
     bool is_known;    /* the content of that hash is there already, unless it was damaged */
     bool passing;     /* ref is a name alone, its version becomes a part of the hash; held once for
                          you when it is made */

@@ -23,6 +23,7 @@ enum {
     TICK_MS = 10000,
     ROW_MAX = 16 << 10,
     WRITERS = 6, /* of argusd's 16 workers: a slow root must leave some to the others */
+    WRITERS_OF_USER = 3,
 };
 
 static const uint64_t SPARE_BYTES = 1ULL << 30; /* of the shared root: jobs write there too */
@@ -32,9 +33,7 @@ struct uploads {
     struct map *map;
     uv_timer_t timer;
     bool is_running, is_swept, is_closing;
-    char boot_id[CLOCK_BOOT_ID_MAX];
-    int writers;
-    struct uploads_turn *first, **last;
+    struct uploads_turn *turns; /* as they came, those that go on as well */
 };
 
 static const char *const states[] =
@@ -55,11 +54,6 @@ const char *uploads_root(const struct uploads *us)
     return us->p.settings->shared_root;
 }
 
-const char *uploads_boot_id(const struct uploads *us)
-{
-    return us->boot_id;
-}
-
 #define ROW(key, ftype, ...)                                                                       \
     {                                                                                              \
         .name = #key, .type = ftype, .offset = offsetof(struct upload, key), __VA_ARGS__           \
@@ -73,7 +67,8 @@ static const struct field upload_rows[] = {
     ROW(wanted, FIELD_TEXT, .size = HASH_HEX, .flags = FIELD_STORED),
     ROW(state, FIELD_ENUM, .names = states, .flags = WHOLE),
     ROW(sha256, FIELD_TEXT, .size = HASH_HEX, .flags = FIELD_STORED),
-    ROW(offset, FIELD_COUNT, .flags = FIELD_SHOWN, .doc = "safe on the disk: where to go on"),
+    ROW(offset, FIELD_COUNT, .flags = WHOLE, .doc = "safe on the disk: where to go on"),
+    ROW(running, FIELD_STR, .flags = FIELD_STORED),
     ROW(why, FIELD_STR, .flags = WHOLE, .doc = "what went wrong last"),
     ROW(created_at, FIELD_TIME, .flags = WHOLE),
 };
@@ -98,31 +93,54 @@ int uploads_ask_root(const struct uploads *us, struct err *err)
 
 /* ---- turns ---- */
 
+/* How many go on; of this user, or of all (NULL). */
+static int uploads_writers(const struct uploads *us, const char *user)
+{
+    int n = 0;
+    for (const struct uploads_turn *t = us->turns; t; t = t->next)
+        n += t->goes_on && (!user || !strcmp(t->user, user));
+    return n;
+}
+
 /* Nobody's turn comes before argusd has looked at the root once: until then a root that argusd has
  * still to prepare looks like one that lost its mount. */
-static void uploads_start_turns(struct uploads *us)
+static struct uploads_turn *uploads_next_turn(const struct uploads *us)
 {
     bool may = us->is_closing || cluster_root_is_known(us->p.cluster);
-    for (struct uploads_turn *t; may && us->writers < WRITERS && (t = us->first);) {
-        us->first = t->next;
-        if (!us->first)
-            us->last = &us->first;
-        us->writers++;
+    if (!may || uploads_writers(us, NULL) >= WRITERS)
+        return NULL;
+    for (struct uploads_turn *t = us->turns; t; t = t->next)
+        if (!t->goes_on && uploads_writers(us, t->user) < WRITERS_OF_USER)
+            return t;
+    return NULL;
+}
+
+static void uploads_start_turns(struct uploads *us)
+{
+    for (struct uploads_turn *t; (t = uploads_next_turn(us));) {
+        t->goes_on = true;
         t->start(t->arg);
     }
 }
 
 void uploads_wait_turn(struct uploads *us, struct uploads_turn *t)
 {
+    struct uploads_turn **end = &us->turns;
+    while (*end)
+        end = &(*end)->next;
     t->next = NULL;
-    *us->last = t;
-    us->last = &t->next;
+    t->goes_on = false;
+    *end = t;
     uploads_start_turns(us);
 }
 
-void uploads_end_turn(struct uploads *us)
+void uploads_end_turn(struct uploads *us, struct uploads_turn *t)
 {
-    us->writers--;
+    struct uploads_turn **at = &us->turns;
+    while (*at && *at != t)
+        at = &(*at)->next;
+    if (*at)
+        *at = t->next;
     uploads_start_turns(us);
 }
 
@@ -136,8 +154,13 @@ void uploads_root_news(struct uploads *us)
 void uploads_save(struct uploads *us, struct upload *u)
 {
     struct upload row = *u;
+    _cleanup_(freep) char *running = u->state == UPLOAD_OPEN && u->progress.synced
+                                         ? hash_base64(&u->progress.hash, sizeof(u->progress.hash))
+                                         : NULL;
+    row.running = running;
+    row.offset = u->state == UPLOAD_OPEN ? u->progress.synced : u->offset;
     if (u->state != UPLOAD_COMPLETE)
-        row.sha256[0] = 0; /* of a part: it is read again */
+        row.sha256[0] = 0; /* of a part: its running hash says it */
     _cleanup_(freep) char *body = field_to_text(&upload_table, &row, FIELD_STORED, FIELD_ROW);
     struct store_entry entry = {
         .kind = UPLOADS_ENTRY, .name = u->id, .body = body, .at = u->touched_at};
@@ -191,6 +214,22 @@ static void take_hash(char to[static HASH_HEX], const char *from)
     text_copy_to(to, HASH_HEX, from);
 }
 
+/* Of a row from before there was one, or that says something else, nothing is known: it begins
+ * anew. */
+static void uploads_restore_progress(struct upload *u)
+{
+    size_t n = 0;
+    _cleanup_(freep) unsigned char *hash =
+        u->running && u->state == UPLOAD_OPEN ? hash_from_base64(u->running, &n) : NULL;
+    upload_progress_init(&u->progress);
+    if (hash && n == sizeof(u->progress.hash) && u->offset <= u->bytes) {
+        u->progress.synced = u->offset;
+        memcpy(&u->progress.hash, hash, n);
+    }
+    set_str(&u->running, NULL);
+    u->offset = u->state == UPLOAD_COMPLETE ? u->bytes : u->progress.synced;
+}
+
 void uploads_restore(struct uploads *us, const struct store_entry *entry)
 {
     struct upload *u = xcalloc(1, sizeof(*u));
@@ -204,7 +243,7 @@ void uploads_restore(struct uploads *us, const struct store_entry *entry)
     (void)snprintf(u->id, sizeof(u->id), "%s", entry->name); /* it fits */
     u->touched_at = entry->at;
     u->is_known = u->state != UPLOAD_OPEN;
-    u->offset = u->state == UPLOAD_COMPLETE ? u->bytes : 0;
+    uploads_restore_progress(u);
     struct upload *old = map_set(us->map, u->id, u);
     if (old)
         upload_free(old); /* a key is there once */
@@ -457,6 +496,7 @@ int uploads_add(struct uploads *us,
     take_hash(u->wanted, str_or(w->sha256, ""));
     u->created_at = u->touched_at = clock_wall();
     u->is_known = true;
+    upload_progress_init(&u->progress);
     (void)hash_sha256_hex("", 0, u->sha256);
     (void)map_set(us->map, u->id, u); /* 80 random bits: nothing was there */
     u->passing = u->taken = w->passing;
@@ -555,8 +595,6 @@ struct uploads *uploads_new(const struct uploads_parts *parts)
     unsigned char seed[16];
     struct uploads *us = xcalloc(1, sizeof(*us));
     us->p = *parts;
-    us->last = &us->first;
-    (void)clock_boot_id(us->boot_id); /* "" is the same as another one */
     random_bytes(seed, sizeof(seed));
     us->map = map_new(seed);
     return us;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uploads.h - bytes that users send: begun, received piece by piece, and given to who asked.
  *
- * An upload is a row of the store and a directory on the shared root (fsroot/content/upload.h). It
+ * An upload is a row of the store and a directory on the shared root (fsroot/content/upload.h). The
+ * row says how much of it is safe and keeps the running hash: nothing on the root is believed. It
  * belongs to one user. It goes on at its offset after any cut and after a restart of argusd, and is
  * forgotten, with its bytes, when nothing was sent for settings.uploads_keep. Who has use for a
  * complete one takes it, renames its bytes on a worker thread, and says that it is done. */
@@ -12,6 +13,7 @@
 #include "argusd/ground/events.h"
 #include "argusd/ground/settings.h"
 #include "base/digest/hash.h"
+#include "fsroot/content/upload.h"
 #include "http/http.h"
 #include "store/store.h"
 
@@ -38,8 +40,10 @@ struct upload {
     char sha256[HASH_HEX]; /* of the first `offset` bytes, when it is known; else "" */
     char *why;             /* what went wrong last; NULL = nothing */
     usec_t created_at, touched_at;
-    uint64_t offset; /* safe on the disk; as far as is known */
-    bool is_known;   /* offset and sha256 were read in this life */
+    uint64_t offset;                 /* safe on the disk; as far as is known */
+    bool is_known;                   /* the bytes were seen to be there in this life */
+    struct upload_progress progress; /* of an open one: up to the last sync */
+    char *running;                   /* progress.hash as the row has it */
     bool taken;
     bool passing;             /* of a request that uses it at once: it has no row */
     bool doomed;              /* to be removed when nobody uses it any more */
@@ -140,7 +144,6 @@ void uploads_used(struct uploads *us, const char *id);      /* its bytes are els
 
 uv_loop_t *uploads_loop(const struct uploads *us);
 const char *uploads_root(const struct uploads *us);
-const char *uploads_boot_id(const struct uploads *us);
 /* ERR_UNAVAILABLE: it was looked at and cannot be used, or hangs. 0 too before the first look, for
  * which turns wait. */
 must_check int uploads_ask_root(const struct uploads *us, struct err *err);
@@ -152,11 +155,14 @@ void uploads_note(struct uploads *us, const struct upload *u, const char *kind, 
 void uploads_note_failure(struct uploads *us, const struct upload *u, const struct err *why);
 /* Nothing uses it any more: if it is doomed, it goes. */
 void uploads_let_go(struct uploads *us, struct upload *u);
-/* A place among those who write to the shared root at once; start(arg) is called when there is. */
+/* A place among those who write to the shared root at once; start(arg) is called when there is.
+ * Those of one user leave places to others. */
 struct uploads_turn {
     struct uploads_turn *next;
+    const char *user; /* borrowed until the turn has ended */
+    bool goes_on;
     void (*start)(void *arg);
     void *arg;
 };
 void uploads_wait_turn(struct uploads *us, struct uploads_turn *t);
-void uploads_end_turn(struct uploads *us);
+void uploads_end_turn(struct uploads *us, struct uploads_turn *t);

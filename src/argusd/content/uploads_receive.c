@@ -29,7 +29,8 @@ struct receiving {
     usec_t moved_at; /* monotonic: the last piece came */
 
     /* of the worker while one is there */
-    char *root, *boot_id, *id;
+    char *root, *id;
+    struct upload_progress progress;
     uint64_t at, bytes;
     struct upload_file *file;
     struct buf piece;
@@ -43,7 +44,7 @@ struct receiving {
 
 static int open_at(struct receiving *x)
 {
-    int r = upload_file_open(x->root, x->id, x->boot_id, UPLOAD_FILE_NEW, &x->file, &x->err);
+    int r = upload_file_open(x->root, x->id, &x->progress, UPLOAD_FILE_NEW, &x->file, &x->err);
     if (r == 0 && upload_file_offset(x->file) != x->at)
         r = message_refuse(&x->err, ERR_CONFLICT, "upload_goes_on",
                            MESSAGE_ARGS(MESSAGE_NUM("bytes", upload_file_offset(x->file)),
@@ -77,6 +78,7 @@ static void uploads_receive_run(void *arg)
         r = (x->err = also).code;
     x->offset = upload_file_offset(x->file);
     x->synced = upload_file_synced(x->file);
+    upload_file_progress(x->file, &x->progress);
     if (r < 0 || x->is_last) {
         upload_file_hash(x->file, x->sha256);
         upload_file_close(x->file);
@@ -91,7 +93,6 @@ static void receiving_free(struct receiving *x)
     buf_release(&x->piece);
     buf_release(&x->rest);
     free(x->root);
-    free(x->boot_id);
     free(x->id);
     free(x);
 }
@@ -153,16 +154,27 @@ static void write_piece(struct receiving *x, struct buf *taken, bool is_last)
     x->piece = *taken;
     *taken = BUF_INIT(0);
     x->is_last = is_last;
-    x->turn = (struct uploads_turn){.start = uploads_receive_start, .arg = x};
+    x->turn = (struct uploads_turn){.user = x->u->user, .start = uploads_receive_start, .arg = x};
     uploads_wait_turn(x->us, &x->turn);
+}
+
+/* The row follows each sync: what comes after it would be sent again after a kill. */
+static void uploads_receive_progress(struct receiving *x)
+{
+    struct upload *u = x->u;
+    bool is_news = u->progress.synced != x->progress.synced;
+    u->progress = x->progress;
+    u->offset = x->synced;
+    if (is_news && !x->is_last && !u->doomed)
+        uploads_save(x->us, u);
 }
 
 static void uploads_receive_done(void *arg)
 {
     struct receiving *x = arg;
     x->working = false;
-    uploads_end_turn(x->us);
-    x->u->offset = x->synced;
+    uploads_end_turn(x->us, &x->turn);
+    uploads_receive_progress(x);
     buf_release(&x->piece);
     if (x->u->doomed && !x->is_last && x->err.code == 0)
         message_refuse(&x->err, ERR_NOT_FOUND, "upload_removed",
@@ -268,8 +280,8 @@ void uploads_receive(struct uploads *us,
                             .answer = answer,
                             .answer_arg = arg,
                             .root = xstrdup(uploads_root(us)),
-                            .boot_id = xstrdup(uploads_boot_id(us)),
                             .id = xstrdup(u->id),
+                            .progress = u->progress,
                             .at = at,
                             .bytes = u->bytes,
                             .moved_at = clock_mono(),
@@ -290,8 +302,8 @@ struct look {
     struct upload *u;
     uploads_f done;
     void *arg;
-    char *root, *boot_id, *id;
-    uint64_t offset;
+    char *root, *id;
+    struct upload_progress progress;
     char sha256[HASH_HEX];
     struct err err;
 };
@@ -300,14 +312,15 @@ static void uploads_receive_run_look(void *arg)
 {
     struct look *k = arg;
     struct upload_file *f = NULL;
-    int r = upload_file_open(k->root, k->id, k->boot_id, 0, &f, &k->err);
+    int r = upload_file_open(k->root, k->id, &k->progress, 0, &f, &k->err);
     if (r == ERR_NOT_FOUND) {
         k->err = (struct err){0}; /* nothing came yet, or it is lost: it begins anew */
+        upload_progress_init(&k->progress);
         (void)hash_sha256_hex("", 0, k->sha256);
         return;
     }
-    if (r == 0 && upload_file_sync(f, &k->err) == 0) {
-        k->offset = upload_file_offset(f);
+    if (r == 0) {
+        upload_file_progress(f, &k->progress);
         upload_file_hash(f, k->sha256);
     }
     upload_file_close(f);
@@ -320,13 +333,13 @@ static void uploads_receive_done_look(void *arg)
     u->users--;
     if (k->err.code == 0) {
         u->is_known = true;
-        u->offset = k->offset;
+        u->progress = k->progress;
+        u->offset = k->progress.synced;
         memcpy(u->sha256, k->sha256, sizeof(u->sha256));
     }
     k->done(k->err.code ? &k->err : NULL, k->arg);
     uploads_let_go(k->us, u);
     free(k->root);
-    free(k->boot_id);
     free(k->id);
     free(k);
 }
@@ -343,8 +356,9 @@ void uploads_look(struct uploads *us, struct upload *u, uploads_f done_f, void *
                        .done = done_f,
                        .arg = arg,
                        .root = xstrdup(uploads_root(us)),
-                       .boot_id = xstrdup(uploads_boot_id(us)),
-                       .id = xstrdup(u->id)};
+                       .id = xstrdup(u->id),
+                       .progress = u->progress};
     u->users++;
-    work_start(uploads_loop(us), uploads_receive_run_look, uploads_receive_done_look, k);
+    work_start_for(uploads_loop(us), u->user, uploads_receive_run_look, uploads_receive_done_look,
+                   k);
 }

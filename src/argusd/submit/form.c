@@ -32,7 +32,7 @@ struct reading {
     bool working;
 
     /* of the worker while one is there */
-    char *root, *boot_id;
+    char *root, *user;
     struct upload_file *file;
     struct buf code;
     struct err err;
@@ -57,7 +57,7 @@ static void reading_free(struct reading *x)
     multipart_free(x->m);
     buf_release(&x->code);
     free(x->root);
-    free(x->boot_id);
+    free(x->user);
     free(x);
 }
 
@@ -79,6 +79,7 @@ static void form_finish(struct reading *x)
     x->f = NULL;
     if (x->file)
         upload_file_hash(x->file, f->sha256);
+    f->bytes = x->code_bytes;
     x->done(x->req, f, NULL, x->arg);
     reading_free(x);
 }
@@ -88,8 +89,10 @@ static void form_finish(struct reading *x)
 static void form_run(void *arg)
 {
     struct reading *x = arg;
+    struct upload_progress none;
+    upload_progress_init(&none);
     int r = x->file ? 0
-                    : upload_file_open(x->root, x->f->upload, x->boot_id, UPLOAD_FILE_NEW, &x->file,
+                    : upload_file_open(x->root, x->f->upload, &none, UPLOAD_FILE_NEW, &x->file,
                                        &x->err);
     if (r == 0 && x->code.len &&
         upload_file_add(x->file, buf_str(&x->code), x->code.len, &x->err) < 0 && !x->err.code)
@@ -113,7 +116,7 @@ static void written(void *arg)
 {
     struct reading *x = arg;
     x->working = false;
-    uploads_end_turn(x->f->us);
+    uploads_end_turn(x->f->us, &x->turn);
     if (x->is_last && x->req)
         http_req_on_close(x->req, NULL, NULL);
     form_go_on(x);
@@ -137,7 +140,7 @@ static void write_code(struct reading *x)
     x->working = true;
     if (x->is_last)
         http_req_on_close(x->req, form_on_gone, x);
-    x->turn = (struct uploads_turn){.start = form_start, .arg = x};
+    x->turn = (struct uploads_turn){.user = x->user, .start = form_start, .arg = x};
     uploads_wait_turn(x->f->us, &x->turn);
 }
 
@@ -248,7 +251,7 @@ void form_receive(struct uploads *us, struct http_req *req, form_f done, void *a
                           .done = done,
                           .arg = arg,
                           .root = xstrdup(uploads_root(us)),
-                          .boot_id = xstrdup(uploads_boot_id(us)),
+                          .user = xstrdup(http_req_principal(req)->user),
                           .code = BUF_INIT(CODE_MAX)};
     x->f->us = us;
     x->f->spec = BUF_INIT(DOC_MAX_BYTES);

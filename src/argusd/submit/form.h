@@ -14,6 +14,7 @@ struct form {
     char *path;                 /* of the archive, and what it was called; NULL = not said */
     char *file;
     char sha256[HASH_HEX]; /* of it */
+    uint64_t bytes;        /* of it */
 };
 void form_free(struct form *f); /* and the bytes; NULL is fine */
 

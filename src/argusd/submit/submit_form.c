@@ -190,8 +190,12 @@ static void unpack(struct formed *x)
     char name[SNAPSHOT_DERIVED_MAX + 1];
     const char *me = http_req_principal(x->req)->user;
     derive_name(x->f->file, name);
-    struct snapshots_wish wish = {
-        .user = me, .ref = name, .actor = me, .path = x->f->path, .passing = true};
+    struct snapshots_wish wish = {.user = me,
+                                  .ref = name,
+                                  .actor = me,
+                                  .path = x->f->path,
+                                  .bytes = x->f->bytes,
+                                  .passing = true};
     http_req_on_close(x->req, submit_form_on_gone, x);
     snapshots_add(x->a->snapshots, &wish, NULL, submit_form_on_made, x);
 }

@@ -201,6 +201,7 @@ static void adding_begin(struct resource_ask *q, const struct form *f)
                                   .actor = me,
                                   .want = f->hash,
                                   .path = x->given.path,
+                                  .bytes = x->given.bytes,
                                   .is_known = f->hash && has_content(q, f->hash)};
     snapshots_add(a->snapshots, &wish, api_snapshots_on_row, on_made, x);
 }
@@ -547,7 +548,7 @@ static void snapshot_compare(struct resource_ask *q,
     if (other)
         memcpy(c->hashes[1], other->hash, HASH_HEX);
     http_req_on_close(q->req, on_compare_gone, c);
-    work_start(q->a->loop, other ? run_compare : run_contents, done_compare, c);
+    work_start_for(q->a->loop, q->who.user, other ? run_compare : run_contents, done_compare, c);
 }
 
 static void snapshot_diff(struct http_req *req, void *app)
