@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packlist.c - a tree as a list; see packlist.h. Jobs may change the tree while it is walked: a
  * directory is opened by one name below one that is held open, and a name that went meanwhile is
- * not there. */
+ * not there. Names that wait to be looked at count as entries, so that a directory of millions is
+ * refused before they are in memory; holes count as bytes that must be hashed for nothing. */
 #include "fsroot/archive/packlist.h"
 
 #include <dirent.h>
@@ -18,6 +19,7 @@
 #include "base/text.h"
 
 enum { DEPTH_MAX = 100, PATH_BYTES_MAX = 4000, LINE_MAX_BYTES = 32 << 10 };
+static const uint64_t HOLES_MAX_BYTES = 64ULL << 30; /* some minutes of hashing zeros */
 
 void packlist_release(struct packlist *l)
 {
@@ -50,24 +52,41 @@ struct gathering {
     const struct packlist_limits *limits;
     struct map *firsts; /* "dev:ino" of files with several names -> the path of the first */
     uid_t uid;
+    size_t waiting; /* names that were listed and not looked at */
+    uint64_t holes; /* of all files */
 };
+
+static int packlist_check_count(const struct gathering *g, struct err *err)
+{
+    if ((int64_t)(g->l->n + g->waiting) < g->limits->entries)
+        return 0;
+    return message_refuse(err, ERR_REFUSED, "pack_too_many",
+                          MESSAGE_ARGS(MESSAGE_NUM("most", g->limits->entries)));
+}
 
 static char *packlist_join(const char *above, const char *name)
 {
     return *above ? xasprintf("%s/%s", above, name) : xstrdup(name);
 }
 
-static int packlist_names(const struct rootdir *d, struct strv *ret, struct err *err)
+static int packlist_names(struct gathering *g,
+                          const struct rootdir *d,
+                          struct strv *ret,
+                          struct err *err)
 {
     DIR *dir = NULL;
     int r = rootdir_list(d, &dir, err);
     if (r < 0)
         return r;
-    for (struct dirent *e; (e = readdir(dir));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            strv_add(ret, e->d_name);
+    for (struct dirent *e; r == 0 && (e = readdir(dir));) {
+        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+            continue;
+        r = packlist_check_count(g, err); /* the ceiling: limits->entries */
+        strv_add(ret, e->d_name);
+        g->waiting++;
+    }
     (void)closedir(dir); /* it was only read */
-    return 0;
+    return r;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -112,7 +131,21 @@ static void packlist_file_key(const struct stat *st, char ret[static 64])
     text_printf_to(ret, 64, "%ju:%ju", (uintmax_t)st->st_dev, (uintmax_t)st->st_ino);
 }
 
-static int packlist_add_file(const struct gathering *g,
+static int packlist_count_holes(struct gathering *g,
+                                const char *path,
+                                const struct stat *st,
+                                struct err *err)
+{
+    uint64_t size = (uint64_t)st->st_size, there = (uint64_t)st->st_blocks * 512;
+    g->holes += size > there ? size - there : 0;
+    if (g->holes <= HOLES_MAX_BYTES)
+        return 0;
+    return message_refuse(
+        err, ERR_REFUSED, "pack_holes",
+        MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_NUM("most", HOLES_MAX_BYTES)));
+}
+
+static int packlist_add_file(struct gathering *g,
                              const char *path,
                              const struct stat *st,
                              struct err *err)
@@ -134,7 +167,7 @@ static int packlist_add_file(const struct gathering *g,
     if (g->l->bytes > g->limits->bytes)
         return message_refuse(err, ERR_REFUSED, "pack_too_large",
                               MESSAGE_ARGS(MESSAGE_NUM("most", g->limits->bytes)));
-    return 0;
+    return packlist_count_holes(g, path, st, err);
 }
 
 static int packlist_check_room(const struct gathering *g,
@@ -144,22 +177,19 @@ static int packlist_check_room(const struct gathering *g,
 {
     if (g->limits->stop && *g->limits->stop)
         return message_refuse(err, -ECANCELED, "argusd_ends", MESSAGE_NO_ARGS);
-    if ((int64_t)g->l->n >= g->limits->entries)
-        return message_refuse(err, ERR_REFUSED, "pack_too_many",
-                              MESSAGE_ARGS(MESSAGE_NUM("most", g->limits->entries)));
     if (depth > DEPTH_MAX || strlen(path) > PATH_BYTES_MAX)
         return message_refuse(err, ERR_REFUSED, "pack_too_deep",
                               MESSAGE_ARGS(MESSAGE_STR("path", path)));
-    return 0;
+    return packlist_check_count(g, err);
 }
 
-static int packlist_walk(const struct gathering *g,
+static int packlist_walk(struct gathering *g,
                          const struct rootdir *d,
                          const char *above,
                          int depth,
                          struct err *err);
 
-static int packlist_add_dir(const struct gathering *g,
+static int packlist_add_dir(struct gathering *g,
                             const struct rootdir *d,
                             const char *name,
                             const char *path,
@@ -184,7 +214,7 @@ static const char *packlist_odd_kind(mode_t mode)
     return S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }
 
-static int packlist_add_name(const struct gathering *g,
+static int packlist_add_name(struct gathering *g,
                              const struct rootdir *d,
                              const char *name,
                              const char *path,
@@ -211,17 +241,18 @@ static int packlist_add_name(const struct gathering *g,
         MESSAGE_ARGS(MESSAGE_STR("path", path), MESSAGE_STR("is", packlist_odd_kind(st.st_mode))));
 }
 
-static int packlist_walk(const struct gathering *g,
+static int packlist_walk(struct gathering *g,
                          const struct rootdir *d,
                          const char *above,
                          int depth,
                          struct err *err)
 {
     _cleanup_(strv_release) struct strv names = {0};
-    int r = packlist_names(d, &names, err);
+    int r = packlist_names(g, d, &names, err);
     xsort(names.v, names.n, sizeof(*names.v), by_bytes);
     for (size_t i = 0; r == 0 && i < names.n; i++) {
         _cleanup_(freep) char *path = packlist_join(above, names.v[i]);
+        g->waiting--;
         r = packlist_add_name(g, d, names.v[i], path, depth, err);
     }
     return r;

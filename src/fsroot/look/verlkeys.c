@@ -18,7 +18,13 @@
 #include "fsroot/look/verlversion.h"
 #include "fsroot/tree/rootdir.h"
 
-enum { FILE_MAX = 1 << 20, DEEP_MAX = 8, KEYS_MAX = 20000, NAME_MAX_BYTES = 256 };
+enum {
+    FILE_MAX = 1 << 20,
+    DEEP_MAX = 8,
+    KEYS_MAX = 20000,
+    OPTIONS_MAX = 20000,
+    NAME_MAX_BYTES = 256
+};
 
 struct composing {
     const struct rootdir *top;
@@ -211,12 +217,12 @@ static DIR *verlkeys_opendir(struct composing *c, const char *path)
 static void add_groups(struct composing *c)
 {
     DIR *dir = verlkeys_opendir(c, c->dir);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
+    for (struct dirent *e; dir && c->out->groups.n < OPTIONS_MAX && (e = readdir(dir));) {
         if (e->d_name[0] == '.' || e->d_name[0] == '_' || strchr(e->d_name, '.'))
             continue;
         _cleanup_(freep) char *path = xasprintf("%s/%s", c->dir, e->d_name);
         DIR *group = verlkeys_opendir(c, path);
-        for (struct dirent *o; group && (o = readdir(group));)
+        for (struct dirent *o; group && c->out->options.n < OPTIONS_MAX && (o = readdir(group));)
             if (str_ends(o->d_name, ".yaml"))
                 strv_addf(&c->out->options, "%s=%.*s", e->d_name, (int)strlen(o->d_name) - 5,
                           o->d_name);

@@ -316,6 +316,45 @@ static void test_what_no_archive_keeps(void **state)
     assert_non_null(strstr(err.text, "1000 bytes"));
 }
 
+static int names_read;
+
+/* Counted; under its other name, too, which it has where files are large. */
+struct dirent *readdir(DIR *dir)
+{
+    struct dirent *(*real)(DIR *) = NULL;
+    *(void **)&real = dlsym(RTLD_NEXT, "readdir64");
+    names_read++;
+    return real(dir);
+}
+
+/* Of a directory with more names than an archive may have, no more are gathered than that. */
+static void test_a_directory_of_many_names(void **state)
+{
+    enum { NAMES = 3000, ENTRIES = 1000 };
+    _cleanup_(freep) char *many = path_of(*state, "jobs/j1/many");
+    assert_int_equal(mkdir(many, 0755), 0);
+    for (int i = 0; i < NAMES; i++) {
+        _cleanup_(freep) char *name = xasprintf("%s/%d", many, i);
+        assert_int_equal(symlink("x", name), 0);
+    }
+    names_read = 0;
+    expect_refused(state, "more than 1000 files");
+    assert_in_range(names_read, 1, ENTRIES + 100);
+}
+
+/* A file of nothing but holes would be hashed for hours. */
+static void test_a_file_of_holes(void **state)
+{
+    struct jobarchive a = *order(state, NULL);
+    struct jobarchive_made made;
+    struct err err = {0};
+    _cleanup_(freep) char *path = path_of(*state, "jobs/j1/sparse");
+    assert_int_equal(truncate(path, 9LL << 40), 0);
+    a.limits = (struct packlist_limits){.bytes = 10ULL << 40, .entries = 1000};
+    assert_int_equal(jobarchive_pack(&a, &made, &err), ERR_REFUSED);
+    assert_non_null(strstr(err.text, "holes"));
+}
+
 /* The directory of archives on the root, as a link to elsewhere: nothing is written there. */
 static void test_a_link_in_place_of_the_archives(void **state)
 {
@@ -439,6 +478,8 @@ int main(void)
         WITH(test_killed_while_it_comes_back),
         WITH(test_written_meanwhile),
         WITH(test_what_no_archive_keeps),
+        WITH(test_a_directory_of_many_names),
+        WITH(test_a_file_of_holes),
         WITH(test_a_link_in_place_of_the_archives),
         WITH(test_a_changed_archive),
         WITH(test_a_foreign_archive),
