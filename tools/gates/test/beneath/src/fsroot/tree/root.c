@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int root(const char *root)
 {
-    return stat(root, &st) + statvfs(root, &vfs) + lstat(root, &st);
+    return stat(root, &st) + stat(root, &st) + statvfs(root, &vfs) + lstat(root, &st);
 }
