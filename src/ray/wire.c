@@ -14,7 +14,6 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -30,7 +29,9 @@ struct wire {
     CURLM *multi;
     uv_timer_t timer;
     unsigned handles; /* of uv, not closed yet */
-    bool is_dead, no_link_local;
+    bool is_dead;
+    enum reach reach;
+    const struct strv *networks;
     char *user_agent;
     char *ca_file;
     struct curl_slist *headers;
@@ -49,7 +50,8 @@ struct wire_request {
     struct curl_slist *headers, *mail_to;
     size_t body_sent;
     usec_t timeout;
-    bool is_fresh;
+    bool is_fresh, is_out_of_reach;
+    enum reach reach;
     struct buf reply;
     size_t header_bytes;
     char error[CURL_ERROR_SIZE];
@@ -155,26 +157,15 @@ static size_t wire_on_mail(char *to, size_t size, size_t n, void *arg)
     return take;
 }
 
-static bool is_link_local(const struct sockaddr *to)
-{
-    if (to->sa_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)to;
-        uint32_t a = ntohl(v4->sin_addr.s_addr);
-        return a >> 16 == 0xa9fe || a == 0 || a >> 28 == 0xe;
-    }
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)to;
-    const unsigned char *b = v6->sin6_addr.s6_addr;
-    return to->sa_family != AF_INET6 || (b[0] == 0xfe && (b[1] & 0xc0) == 0x80) || b[0] == 0xff ||
-           IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && b[12] == 0xa9 && b[13] == 0xfe);
-}
-
 static curl_socket_t open_allowed(void *arg, curlsocktype purpose, struct curl_sockaddr *to)
 {
-    (void)arg;
+    struct wire_request *r = arg;
     (void)purpose;
-    if (is_link_local(&to->addr))
+    if (!reach_allows(r->reach, r->w->networks, &to->addr)) {
+        r->is_out_of_reach = true;
         return CURL_SOCKET_BAD;
+    }
+    r->is_out_of_reach = false; /* another address of the name may do */
     return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
@@ -212,7 +203,9 @@ static void wire_set_options(struct wire_request *r)
     set(r, CURLOPT_HTTPHEADER, r->headers ? r->headers : w->headers);
     set(r, CURLOPT_TCP_KEEPALIVE, 1L);
     set(r, CURLOPT_MAXAGE_CONN, 30L); /* the dashboard closes idle ones after 75 s */
-    set(r, CURLOPT_FRESH_CONNECT, r->is_fresh ? 1L : 0L);
+    /* A kept connection may be to an address that is allowed to others only. */
+    bool is_strict = r->reach > w->reach;
+    set(r, CURLOPT_FRESH_CONNECT, r->is_fresh || is_strict ? 1L : 0L);
     set(r, CURLOPT_CONNECTTIMEOUT_MS, w->connect_timeout_ms);
     set(r, CURLOPT_TIMEOUT_MS, (long)(r->timeout / USEC_MS));
     set(r, CURLOPT_ERRORBUFFER, r->error);
@@ -223,8 +216,8 @@ static void wire_set_options(struct wire_request *r)
     set(r, CURLOPT_HEADERDATA, r);
     if (w->ca_file)
         set(r, CURLOPT_CAINFO, w->ca_file);
-    if (w->no_link_local)
-        set(r, CURLOPT_OPENSOCKETFUNCTION, open_allowed);
+    set(r, CURLOPT_OPENSOCKETFUNCTION, open_allowed);
+    set(r, CURLOPT_OPENSOCKETDATA, r);
     if (r->user) {
         set(r, CURLOPT_USERNAME, r->user);
         set(r, CURLOPT_PASSWORD, str_or(r->password, ""));
@@ -288,6 +281,7 @@ struct wire_request *wire_send(struct wire *w, const struct wire_order *order, w
         .body = xstrdup(order->body),
         .timeout = order->timeout,
         .is_fresh = order->is_fresh,
+        .reach = order->reach > w->reach ? order->reach : w->reach,
         .reply = BUF_INIT(order->max_bytes),
         .cb = cb,
         .arg = arg,
@@ -326,6 +320,10 @@ static void describe_failure(const struct wire_request *r, CURLcode code, struct
                              MESSAGE_ARGS(MESSAGE_STR("method", r->method),
                                           MESSAGE_STR("url", str_or(r->said, r->url)),
                                           MESSAGE_NUM("most", r->reply.max)));
+    else if (r->is_out_of_reach)
+        (void)message_refuse(&reply->err, word, "out_of_reach",
+                             MESSAGE_ARGS(MESSAGE_STR("method", r->method),
+                                          MESSAGE_STR("url", str_or(r->said, r->url))));
     else if (r->header_bytes > HEADER_BYTES_MAX)
         (void)message_refuse(&reply->err, word, "answer_headers",
                              MESSAGE_ARGS(MESSAGE_STR("method", r->method),
@@ -503,7 +501,8 @@ int wire_new(const struct wire_options *opt, struct wire **ret, struct err *err)
     w->ca_file = xstrdup(opt->ca_file);
     w->connect_timeout_ms = (long)(opt->connect_timeout / USEC_MS);
     w->parallel_max = opt->parallel_max;
-    w->no_link_local = opt->no_link_local;
+    w->reach = opt->reach;
+    w->networks = opt->networks;
     add_headers(w, opt->token);
     w->multi = curl_multi_init();
     assert(w->multi);

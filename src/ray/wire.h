@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/strv.h"
+#include "ray/reach.h"
 
 struct wire;
 struct wire_request;
@@ -25,8 +26,10 @@ struct wire_options {
     const char *ca_file; /* NULL = the system's */
     usec_t connect_timeout;
     unsigned parallel_max;
-    bool no_link_local; /* refuse to connect there: addresses where clouds tell machines their keys
-                         */
+    /* Of all requests, and what argus.yaml allows beside it (borrowed, NULL: nothing). A connection
+     * goes to the very address that was judged. */
+    enum reach reach;
+    const struct strv *networks;
 };
 
 struct wire_order {
@@ -36,6 +39,7 @@ struct wire_order {
     usec_t timeout;   /* of the whole request, from the moment that it is started */
     size_t max_bytes; /* of the reply's body */
     bool is_fresh;    /* not over a kept connection, which the peer may just be closing */
+    enum reach reach; /* stricter than the options' */
     /* All NULL for none; copied. */
     const struct strv *headers; /* "Name: value", beside ours */
     const char *said;           /* in sentences in place of the URL, which may hold a key */

@@ -30,7 +30,7 @@ def check_dingtalk(post, body):
 def alerts_yaml(receivers, more=""):
     lines = [f"    {name}: {{{said}}}" for name, said in receivers.items()]
     return "\n".join(["alerts:", "  wait: 1s", "  settle: 1s", "  every: 1s", "  secrets_of: user/admin", more,
-                      "  receivers:", *lines])  # fmt: skip
+                      "  receivers:", *lines, "calls: {networks: [127.0.0.0/8]}"])  # fmt: skip
 
 
 @contextlib.contextmanager

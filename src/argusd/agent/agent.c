@@ -29,6 +29,7 @@ struct agent *agent_new(struct api *a)
                                   .secrets = a->secrets,
                                   .secrets_of = s->agent_secrets_of,
                                   .to = &s->agent,
+                                  .networks = &s->call_networks,
                                   .log = "agent",
                                   .said = "the ops agent"};
     struct err err = {0};

@@ -361,7 +361,8 @@ struct secondopinion *secondopinion_new(struct api *a)
                                .ca_file = set->second_ca_file,
                                .connect_timeout = SECOND_CONNECT,
                                .parallel_max = 1,
-                               .no_link_local = true};
+                               .reach = REACH_NAMED,
+                               .networks = &set->call_networks};
     struct err err = {0};
     s->a = a;
     if (set->second_url && wire_new(&opt, &s->wire, &err) < 0)

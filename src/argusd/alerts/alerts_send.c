@@ -44,6 +44,7 @@ void outlets_open(struct alerts *as)
                                       .secrets = as->p.secrets,
                                       .secrets_of = as->config->secrets_of,
                                       .to = o->receiver,
+                                      .networks = &as->p.settings->call_networks,
                                       .log = "alerts",
                                       .said = o->said};
         if (o->receiver->kind != ALERT_KIND_LOG && courier_new(&parts, &o->courier, &err) < 0)

@@ -35,7 +35,8 @@ int courier_new(const struct courier_parts *parts, struct courier **ret, struct 
                                .ca_file = parts->to->ca_file,
                                .connect_timeout = CONNECT_TIMEOUT,
                                .parallel_max = 1,
-                               .no_link_local = true};
+                               .reach = parts->to->url_secret ? REACH_OUTSIDE : REACH_NAMED,
+                               .networks = parts->networks};
     c->p = *parts;
     int r = wire_new(&opt, &c->wire, err);
     if (r < 0) {

@@ -17,6 +17,7 @@ struct courier_parts { /* all borrowed */
     struct secrets *secrets;
     const char *secrets_of;          /* whose: "user/NAME" or "project/NAME"; NULL: nobody's */
     const struct alert_receiver *to; /* not of kind log */
+    const struct strv *networks;     /* calls.networks: by url_secret a user chooses whom we call */
     const char *log;                 /* component of log lines: "alerts" */
     const char *said;                /* in sentences: "receiver 'ops'" */
 };

@@ -275,7 +275,9 @@ int figures_new(const struct figures_parts *parts, struct figures **ret, struct 
     struct wire_options opt = {.loop = parts->loop,
                                .user_agent = "argus/" ARGUS_VERSION,
                                .connect_timeout = CONNECT_TIMEOUT,
-                               .parallel_max = PARALLEL};
+                               .parallel_max = PARALLEL,
+                               .reach = REACH_NAMED,
+                               .networks = &parts->settings->call_networks};
     int r = wire_new(&opt, &wire, err);
     if (r < 0)
         return r;

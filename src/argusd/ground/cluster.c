@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "core/job/job.h"
 #include "core/job/share.h"
+#include "ray/reach.h"
 
 enum { NODE_POLL_MS = 2000 };
 static const usec_t AWAY_AFTER = 10 * USEC_SEC; /* silence that counts as away */
@@ -285,18 +286,28 @@ static void usages_release(struct cluster *c)
     c->n_usages = 0;
 }
 
+bool cluster_may_call(const struct cluster *c, const char *ip)
+{
+    const struct strv *networks = &c->settings->call_networks;
+    const char *host = strstr(c->settings->ray_address, "://");
+    bool is_here = host && (str_starts(host + 3, "127.") || str_starts(host + 3, "localhost") ||
+                            str_starts(host + 3, "[::1]"));
+    return reach_allows_text(is_here ? REACH_NAMED : REACH_MACHINES, networks, ip);
+}
+
 static void node_from_ray(const struct cluster *c,
                           const struct ray_node *r,
                           struct cluster_node *ret)
 {
     const char *own = own_name(r);
     const struct cluster_node *old = cluster_find_id(c, r->node_id);
-    const char *name = own ? own : r->is_head ? "head" : str_or(r->ip, r->node_id);
+    const char *ip = r->ip && cluster_may_call(c, r->ip) ? r->ip : NULL;
+    const char *name = own ? own : r->is_head ? "head" : str_or(ip, r->node_id);
     *ret = (struct cluster_node){
         .name = xstrdup(name),
         .label = label_of(r, name),
         .node_id = xstrdup(r->node_id),
-        .ip = xstrdup(str_or(r->ip, "")),
+        .ip = xstrdup(str_or(ip, "")),
         .pool = pool_of(r),
         .message = xstrdup(r->state_message),
         .gpus = ray_amounts_find(&r->resources, "GPU"),

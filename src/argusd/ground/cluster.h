@@ -23,7 +23,8 @@ enum cluster_label {
 };
 
 struct cluster_node {
-    char *name, *node_id, *ip, *pool, *message;
+    char *name, *node_id, *pool, *message;
+    char *ip; /* "": it told none that argusd may call */
     double gpus, cpus;
     bool is_alive, is_head;
     bool takes_drivers;    /* has what entrypoint_resources ask for */
@@ -88,6 +89,10 @@ void cluster_take_foreign(struct cluster *c, struct idset *ids);
 bool cluster_has_foreign(const struct cluster *c, const char *ray_id);
 
 const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n);
+/* May argusd call a server at this address, which Ray told as a machine's? Any process can tell Ray
+ * that it is a machine of any address: what is no address is pasted into no URL, and loopback is
+ * this machine's own, which only a Ray on this machine means. */
+bool cluster_may_call(const struct cluster *c, const char *ip);
 /* By Ray's node id / our name; NULL if there is none. */
 const struct cluster_node *cluster_find_id(const struct cluster *c, const char *node_id);
 const struct cluster_node *cluster_find_name(const struct cluster *c, const char *name);

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "core/check/manifest.h"
 #include "core/spec/tracker.h"
+#include "ray/reach.h"
 
 enum { TOKEN_FILE_MAX = 4096 };
 
@@ -161,6 +162,10 @@ static const struct field keys[] = {
      .doc =
          "addresses that speak for many people and have no limit of their own: 127.0.0.1 and ::1 "
          "if absent, for tunnels and a proxy on the head"},
+    {"calls.networks", FIELD_STRV, AT(call_networks),
+     .doc =
+         "networks (10.0.0.0/8) that argusd may call when a user named the address, beside public "
+         "ones: a receiver's url_secret, a tracker of one's own; and machines of Ray on loopback"},
     {"limits.streams_per_user", FIELD_INT, AT(user_streams), "64", 0, 1000000,
      .doc = "logs and events that one user follows, and downloads, at the same time; 0: no limit"},
     {"limits.bodies_per_user", FIELD_INT, AT(user_bodies), "16", 0, 1000000,
@@ -513,6 +518,10 @@ static void check_together(struct settings *s, const struct node *root, struct p
         strv_add(&s->proxies, "127.0.0.1");
         strv_add(&s->proxies, "::1");
     }
+    for (size_t i = 0; i < s->call_networks.n; i++)
+        if (reach_check_network(s->call_networks.v[i], NULL) < 0)
+            settings_complain(root, ps, "calls", "bad_network",
+                              MESSAGE_ARGS(MESSAGE_STR("text", s->call_networks.v[i])));
     if (s->run_as.n)
         settings_complain(root, ps, "run_as", "conf_run_as", MESSAGE_NO_ARGS);
     check_ports(s, root, ps);

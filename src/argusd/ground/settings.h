@@ -39,6 +39,7 @@ struct settings {
     int64_t live_jobs, gpus_per_job, queued_jobs, user_queued_jobs;
     int64_t connections, address_connections, user_streams, user_bodies, user_polls, user_relays;
     struct strv proxies;
+    struct strv call_networks; /* see ray/reach.h */
     int64_t ops_approvals;
     usec_t ops_expires; /* of a plan that nobody applied */
     usec_t session_idle, session_longest;

@@ -125,7 +125,7 @@ int notebooks_find_door(const struct noted *x, struct notebook_door *ret, struct
                 x->report.attempt == l->job->n_attempts
             ? cluster_find_name(x->of->a->cluster, gang_driver(&l->job->gang))
             : NULL;
-    if (!n || !n->ip)
+    if (!n || !n->ip || !*n->ip)
         return notebook_refuse_door(x, err);
     text_copy(ret->host, n->ip);
     ret->port = (unsigned)x->report.port;

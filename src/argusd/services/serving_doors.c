@@ -102,7 +102,9 @@ int serving_open_doors(struct serving *sv, struct err *err)
     const struct wire_options opt = {.loop = sv->a->loop,
                                      .user_agent = "argus/" ARGUS_VERSION,
                                      .connect_timeout = 3 * USEC_SEC,
-                                     .parallel_max = 16};
+                                     .parallel_max = 16,
+                                     .reach = REACH_NAMED,
+                                     .networks = &sv->a->settings->call_networks};
     int r = doors_open_key(sv, err);
     if (r < 0)
         return r;
@@ -254,7 +256,8 @@ void serving_turn_door(struct service_unit *u, usec_t now)
     char app[SERVE_APP_MAX];
     if (!sv->has_look)
         return; /* as it was */
-    u->has_door = proxy && proxy->is_healthy && proxy->ip && sv->wire &&
+    u->has_door = proxy && proxy->is_healthy && proxy->ip &&
+                  cluster_may_call(sv->a->cluster, proxy->ip) && sv->wire &&
                   serving_gate(sv, proxy->ip, sv->look.port, now) > 0;
     if (!u->has_door)
         return;

@@ -417,7 +417,8 @@ int trackers_new(const struct trackers_parts *parts, struct trackers **ret, stru
                                .user_agent = "argus/" ARGUS_VERSION,
                                .connect_timeout = 5 * USEC_SEC,
                                .parallel_max = TALKS_MOST,
-                               .no_link_local = true};
+                               .reach = REACH_NAMED,
+                               .networks = &parts->settings->call_networks};
     *ts = (struct trackers){.p = *parts};
     int r = wire_new(&opt, &ts->wire, err);
     if (r < 0) {

@@ -41,6 +41,20 @@ struct talk {
     struct feed feed;
 };
 
+/* argus.yaml names the server: of each kind, or in the environment of all jobs. */
+static bool tracker_is_named(const struct tracker_run *r)
+{
+    const struct settings *s = r->ts->p.settings;
+    const char *const urls[] = {s->tracker_wandb, s->tracker_mlflow, s->tracker_swanlab};
+    for (size_t i = 0; i < array_len(urls); i++)
+        if (str_eq(r->url, urls[i]))
+            return true;
+    for (size_t i = 0; i < s->env_vars.n; i++)
+        if (str_eq(r->url, s->env_vars.v[i].value))
+            return true;
+    return false;
+}
+
 static void talk_go(struct talk *t, enum talk_step step);
 
 static void talk_free(struct talk *t)
@@ -401,6 +415,7 @@ static void talk_go(struct talk *t, enum talk_step step)
                                .timeout = left < REQUEST_TIMEOUT ? left : REQUEST_TIMEOUT,
                                .max_bytes = ANSWER_MAX,
                                .headers = headers.n ? &headers : NULL,
+                               .reach = tracker_is_named(t->r) ? REACH_NAMED : REACH_OUTSIDE,
                                .said = tracker_kind_to_string((enum tracker_kind)t->r->kind),
                                .user = token ? NULL : user,
                                .password = token ? NULL : password};

@@ -120,7 +120,10 @@ static const struct field receiver_page_rows[] = {
     RECEIVER_PAGE(refused, FIELD_INT, 0u),
     RECEIVER_PAGE(taken_at, FIELD_TIME, 0u),
     RECEIVER_PAGE(failing_since, FIELD_TIME, 0u),
-    RECEIVER_PAGE(trouble, FIELD_STR, FIELD_BORROWED, .doc = "why the last message was not taken"),
+    RECEIVER_PAGE(trouble,
+                  FIELD_STR,
+                  FIELD_BORROWED,
+                  .doc = "why the last message was not taken; told to admins"),
 };
 static const struct field_table receiver_page_table =
     FIELD_TABLE("Receiver", receiver_page_rows, receiver_page);
@@ -158,6 +161,8 @@ static void receiver_fill(struct resource_ask *q, const void *x, void *out)
 {
     const struct alert_config *c = alerts_config(q->a->alerts);
     receiver_page_of(q->a, (size_t)((const struct alert_receiver *)x - c->receivers), out);
+    if (q->who.role < ACCESS_ADMIN) /* it may quote what a server answered that others cannot ask */
+        ((struct receiver_page *)out)->trouble = NULL;
 }
 
 static const struct resource receiver_noun = {.noun = "receiver",

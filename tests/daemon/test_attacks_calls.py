@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whom argusd calls: what a user may name leads to no server on argusd's own machine or network, and what Ray tells as a
+machine's address is one, or nothing."""
+
+import json
+
+import pytest
+from fakeray import FakeRay
+from receiver import Receiver
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+ALERTS = """
+alerts:
+  wait: 1s
+  settle: 1s
+  every: 1s
+  secrets_of: project/rl
+  receivers: {ops: {kind: feishu, url_secret: CHAT_URL}}
+"""
+ODD = "127.0.0.1/latest/meta-data?x="
+
+
+def people(argusd):
+    for name in ("bob",):
+        argusd.call("POST", "/v1/users", {"name": name})
+        argusd.tokens[name] = argusd.call("POST", "/v1/tokens", {"user": name}).json()["token"]
+    argusd.call("POST", "/v1/projects", {"name": "rl", "members": ["alice"]})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433"])
+def test_a_secret_url_leads_to_no_server_of_this_machine(tmp_path, host):
+    """A member of the project stores the URL: argusd sends nothing there, and an admin is told why."""
+    with Receiver() as inside, FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url, ALERTS) as argusd:
+        inside.answer = (200, b'{"code": 19, "msg": "the-answer-of-a-server-inside"}')
+        people(argusd)
+        url = inside.url.replace("127.0.0.1", host)
+        body = {"value": url, "project": "rl"}
+        assert argusd.call("PUT", "/v1/secrets/CHAT_URL", body, token="user").status == 201
+        job = argusd.submit("exit 3", project="rl")
+        argusd.wait_over(job)
+        row = until(lambda: (r := argusd.get("/v1/receivers")["receivers"][0])["trouble"] and r, "it was tried")
+        assert "calls.networks" in row["trouble"] or host == "[::1]" and "failed" in row["trouble"], row
+        assert inside.seen == []
+        for token in ("user", "bob"):
+            assert argusd.get("/v1/receivers", token=token)["receivers"][0]["trouble"] is None
+        everything = json.dumps([argusd.events(), argusd.get("/v1/alerts?state=all")]) + argusd.said()
+        assert "the-answer-of-a-server-inside" not in everything
+
+
+def test_a_listed_network_is_called(tmp_path):
+    more = ALERTS + "calls: {networks: [127.0.0.0/8]}"
+    with Receiver() as inside, FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url, more) as argusd:
+        inside.answer = (200, b'{"code": 0}')
+        people(argusd)
+        body = {"value": inside.url, "project": "rl"}
+        assert argusd.call("PUT", "/v1/secrets/CHAT_URL", body, token="user").status == 201
+        argusd.wait_over(argusd.submit("exit 3", project="rl"))
+        until(lambda: inside.seen, "it was called")
+
+
+def test_networks_of_the_configuration_are_networks(tmp_path):
+    with FakeRay() as ray:
+        argusd = Argusd(tmp_path, ray.url, "calls: {networks: [10.0.0.0/33]}")
+        argusd.root.mkdir()
+        argusd.write_config()
+        with pytest.raises(AssertionError, match="10.0.0.0/33"):
+            argusd.init()
+
+
+def test_an_address_of_a_machine_is_an_address(tmp_path):
+    """Whoever joins Ray says what its address is: nothing of it is pasted into a URL, here or by Prometheus."""
+    worker = {"resources": {"CPU": 8, "GPU": 2, "worker_node": 1}}
+    nodes = [
+        {"name": "head", "ip": "127.0.0.1", "head": True, "resources": {"CPU": 0}},
+        {"name": "w1", "ip": ODD, "metrics_port": 9, **worker},
+        {"name": "w2", "ip": "169.254.169.254", "metrics_port": 9, **worker},
+    ]
+    with FakeRay(nodes=nodes, state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
+        until(lambda: len(argusd.get("/v1/clusters/default/nodes")["nodes"]) == 3, "Ray's machines are seen")
+        told = [argusd.call("GET", path).body.decode() for path in ("/v1/prometheus/targets", "/metrics")]
+        told.append(json.dumps(argusd.get("/v1/clusters/default/nodes")))
+        for text in told:
+            assert "latest/meta-data" not in text
+            assert "169.254.169.254" not in text
