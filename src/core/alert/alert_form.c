@@ -106,13 +106,28 @@ static void say_one(const struct alert_order *o, const json_t *p, struct buf *ou
         (void)buf_addf(out, "- %s\n", str_or(json_string_value(line), ""));
 }
 
+/* Names and errors of jobs are texts of others, and chats take `<at user_id="all">` for a call to
+ * everybody: there is no way to quote it there but another character. Heap. */
+static char *say_without_tags(char *taken)
+{
+    struct buf out = BUF_INIT(3 * LETTER_MAX);
+    for (const char *s = taken; *s; s++)
+        (void)(*s == '<' ? buf_adds(&out, "\xef\xbc\x9c") : buf_addc(&out, *s)); /* it fits */
+    free(taken);
+    return buf_take(&out);
+}
+
 /* Whole lines, as many bytes as fit. Heap. */
 static char *say_all(const struct alert_order *o, size_t most)
 {
+    bool is_chat = o->to->kind == ALERT_KIND_FEISHU || o->to->kind == ALERT_KIND_DINGTALK ||
+                   o->to->kind == ALERT_KIND_WECOM;
     struct buf out = BUF_INIT(LETTER_MAX);
     for (size_t i = 0; i < o->n; i++)
         say_one(o, o->payloads[i], &out);
     char *text = buf_take(&out);
+    if (is_chat)
+        text = say_without_tags(text);
     if (strlen(text) > most) {
         static const char cut[] = "\n...";
         size_t n = most - sizeof(cut);

@@ -311,10 +311,26 @@ void alert_test_payload(const char *id, const char *by, usec_t now, struct buf *
 
 /* ---- the report ---- */
 
+const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg)
+{
+    bool is_job = str_starts(i->cause, "job/");
+    if (!sees || (!is_job && !str_starts(i->cause, "quota/")))
+        return i->cause; /* everybody sees machines */
+    for (size_t k = 0; k < i->alerts.n; k++) {
+        const struct alert *a = incident_alert(i, k);
+        _cleanup_(freep) char *about = xasprintf("%s/%s", alert_of_names[a->of], a->name);
+        if (str_eq(about, i->cause) && sees(a, arg))
+            return i->cause;
+    }
+    return alert_of_names[is_job ? ALERT_OF_JOB : ALERT_OF_QUOTA];
+}
+
 struct report {
     struct buf *out;
     bool is_html;
     enum message_language in;
+    incident_sees_f sees; /* NULL: all alerts */
+    void *arg;
 };
 
 /* Text of others: nothing in it is markup. */
@@ -371,7 +387,7 @@ static void report_summary(const struct report *r, const struct incident *i, use
     char at[CLOCK_TEXT_MAX], cost[64];
     report_list(r, true);
     report_item(r, said[SAID_SEVERITY][r->in], alert_severity_names[i->severity]);
-    report_item(r, said[SAID_CAUSE][r->in], i->cause);
+    report_item(r, said[SAID_CAUSE][r->in], incident_cause(i, r->sees, r->arg));
     report_item(r, said[SAID_WHEN][r->in], clock_to_string(i->opened_at, at));
     report_item(r, said[SAID_UNTIL][r->in],
                 i->open ? said[SAID_OPEN][r->in] : clock_to_string(i->closed_at, at));
@@ -395,6 +411,13 @@ static void report_alert(const struct report *r, const struct alert *a)
     buf_release(&fix);
 }
 
+static bool report_shows(const struct report *r, const struct alert *a)
+{
+    return !r->sees || r->sees(a, r->arg);
+}
+
+/* What was done about the alerts that the reader may see: who looks after the others, and what he
+ * noted there, is as hidden as they are. */
 static void report_done(const struct report *r, const struct incident *i)
 {
     char at[CLOCK_TEXT_MAX];
@@ -402,7 +425,7 @@ static void report_done(const struct report *r, const struct incident *i)
     report_list(r, true);
     for (size_t k = 0; k < i->alerts.n; k++) {
         const struct alert *a = incident_alert(i, k);
-        if (!a->acked_at)
+        if (!a->acked_at || !report_shows(r, a))
             continue;
         _cleanup_(freep) char *text =
             xasprintf("%s %s %s%s%s", a->id, clock_to_string(a->acked_at, at),
@@ -425,7 +448,7 @@ void incident_report(const struct incident *i,
                      void *arg,
                      struct buf *out)
 {
-    struct report r = {.out = out, .is_html = is_html, .in = in};
+    struct report r = {.out = out, .is_html = is_html, .in = in, .sees = sees, .arg = arg};
     _cleanup_(freep) char *title = xasprintf("%s %s", said[SAID_REPORT][in], i->id);
     size_t hidden = 0;
     if (is_html)
@@ -435,7 +458,7 @@ void incident_report(const struct incident *i,
     report_heading(&r, 2, said[SAID_WHAT][in]);
     report_list(&r, true);
     for (size_t k = 0; k < i->alerts.n; k++)
-        if (!sees || sees(incident_alert(i, k), arg))
+        if (report_shows(&r, incident_alert(i, k)))
             report_alert(&r, incident_alert(i, k));
         else
             hidden++;
@@ -447,7 +470,7 @@ void incident_report(const struct incident *i,
     report_heading(&r, 2, said[SAID_EVIDENCE][in]);
     report_list(&r, true);
     for (size_t k = 0; k < i->alerts.n && k < LISTED_MAX; k++)
-        if (!sees || sees(incident_alert(i, k), arg))
+        if (report_shows(&r, incident_alert(i, k)))
             report_item(&r, incident_alert(i, k)->id, str_or(incident_alert(i, k)->args, "{}"));
     report_list(&r, false);
     report_heading(&r, 2, said[SAID_DONE][in]);

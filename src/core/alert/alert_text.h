@@ -36,8 +36,13 @@ void incident_payload(const struct incident *i,
 void alert_test_payload(const char *id, const char *by, usec_t now, struct buf *out);
 
 enum { INCIDENT_REPORT_MAX = 2 << 20 };
-/* What, when, who, evidence, what was done, what it cost. sees NULL: all alerts. */
+/* May the reader see this alert? NULL: all. */
 typedef bool (*incident_sees_f)(const struct alert *a, void *arg);
+/* "job/x" as far as the reader may know it: who sees no alert about that job is told "job".
+ * Borrowed from i, or static. */
+const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg);
+/* What, when, who, evidence, what was done, what it cost; of alerts that the reader may not see,
+ * how many there are and no more. */
 void incident_report(const struct incident *i,
                      bool is_html,
                      enum message_language in,

@@ -479,6 +479,21 @@ static void test_signatures(void **state)
     alert_letter_release(&l);
 }
 
+/* A job's name or error calls nobody in a chat. */
+static void test_chats_take_no_tags(void **state)
+{
+    static const enum alert_kind kinds[] = {ALERT_KIND_FEISHU, ALERT_KIND_DINGTALK,
+                                            ALERT_KIND_WECOM};
+    (void)state;
+    for (size_t i = 0; i < array_len(kinds); i++) {
+        struct alert_letter l;
+        form_of(kinds[i], "http://x/", "SEC", &l);
+        assert_null(strchr(buf_str(&l.body), '<'));
+        assert_non_null(strstr(buf_str(&l.body), "it> & \\\"more"));
+        alert_letter_release(&l);
+    }
+}
+
 static void test_a_200_may_be_a_failure(void **state)
 {
     static const struct {
@@ -560,9 +575,42 @@ static void test_report(void **state)
     world_end(&w);
 }
 
+static bool sees_nodes(const struct alert *a, void *arg)
+{
+    (void)arg;
+    return a->of == ALERT_OF_NODE;
+}
+
+/* Who looks after an alert that the reader may not see, and what he noted, is as hidden as that. */
+static void test_a_report_hides_what_its_reader_may_not_see(void **state)
+{
+    struct world w = world_new(LOST);
+    struct buf out = BUF_INIT(INCIDENT_REPORT_MAX);
+    (void)state;
+    lose_node(&w, T);
+    lose_jobs(&w, 0, 8, T);
+    struct incident *i = incident_at(w.t, 0);
+    for (size_t k = 0; k < i->alerts.n; k++)
+        if (incident_alert(i, k)->of == ALERT_OF_JOB)
+            assert_true(alert_table_ack(incident_alert(i, k), i, "the-owner", "the-note", T));
+    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
+    assert_non_null(strstr(buf_str(&out), "the-note"));
+    buf_reset(&out);
+    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, sees_nodes, NULL, &out);
+    assert_null(strstr(buf_str(&out), "the-owner"));
+    assert_null(strstr(buf_str(&out), "the-note"));
+    set_str(&i->cause, "job/hidden-one");
+    assert_string_equal(incident_cause(i, sees_nodes, NULL), "job");
+    assert_string_equal(incident_cause(i, NULL, NULL), "job/hidden-one");
+    buf_release(&out);
+    world_end(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chats_take_no_tags),
+        cmocka_unit_test(test_a_report_hides_what_its_reader_may_not_see),
         cmocka_unit_test(test_expressions),
         cmocka_unit_test(test_the_next_number_of_a_fact),
         cmocka_unit_test(test_bad_expressions),

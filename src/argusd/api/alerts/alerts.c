@@ -171,7 +171,12 @@ static int alert_may(struct resource_ask *q,
                      const char *verb,
                      const void *x)
 {
-    return alert_access(&q->who, action, verb, x, &q->err);
+    const struct alert *a = x;
+    int r = alert_access(&q->who, action, verb, a, &q->err);
+    if (r == ERR_NOT_FOUND) /* not what it is about: an alert's id is easily guessed */
+        r = message_refuse(&q->err, r, "not_found",
+                           MESSAGE_ARGS(MESSAGE_STR("noun", "alert"), MESSAGE_STR("name", a->id)));
+    return r;
 }
 
 static const struct field alert_ack_form_rows[] = {OPT_TEXT("note")};
@@ -233,7 +238,29 @@ static void silence_thing(struct resource_ask *q,
 {
     (void)asked;
     const struct alert_silence *s = x;
+    ret->kind = ACCESS_KIND_LOG; /* its events name what it is about, and say why */
     ret->name = s ? s->id : str_or(q->name, "new");
+}
+
+/* A silence of one alert is as visible as that alert, any other names what it is about: jobs,
+ * users, projects. Who made one sees it. */
+static int silence_may(struct resource_ask *q,
+                       enum access_action action,
+                       const char *verb,
+                       const void *x)
+{
+    const struct alert_silence *s = x;
+    struct incident *i;
+    const struct access_thing all = {.kind = ACCESS_KIND_CLUSTER, .name = s->id};
+    if (action == ACCESS_MACHINE_CHANGE)
+        return access_check(&q->who, action, verb, &all, &q->err);
+    const struct alert *a =
+        s->alert ? alert_table_find(alerts_table(q->a->alerts), s->alert, &i) : NULL;
+    if (q->who.sees_all || str_eq(s->by, q->who.user) ||
+        (a && alert_access(&q->who, ACCESS_MACHINE_SEE, "see", a, NULL) == 0))
+        return 0;
+    return message_refuse(&q->err, ERR_NOT_FOUND, "not_found",
+                          MESSAGE_ARGS(MESSAGE_STR("noun", "silence"), MESSAGE_STR("name", s->id)));
 }
 
 static char *silence_object(const void *x)
@@ -312,6 +339,7 @@ static const struct resource silence_noun = {.noun = "silence",
                                              .remove = {"silence_removed", "remove"},
                                              .next = silence_next,
                                              .find = silence_find,
+                                             .may = silence_may,
                                              .thing = silence_thing,
                                              .object = silence_object,
                                              .check = silence_check,
@@ -384,7 +412,7 @@ static const struct http_route rows[] = {
     RESOURCE_LIST(&silence_noun,
                   "/v1/silences",
                   VIEWER,
-                  "silences, also those that are over",
+                  "silences of what you may see, also those that are over",
                   .reply_schema = "SilenceList"),
     RESOURCE_ADD(&silence_noun,
                  "/v1/silences",

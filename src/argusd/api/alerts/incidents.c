@@ -88,7 +88,8 @@ static char *page_title(struct resource_ask *q, const struct incident *i, enum m
     if (first && incident_sees(first, q))
         incident_title(i, ALERT_OPENED, in, &out);
     else
-        (void)buf_addf(&out, "[%s] %s", alert_severity_names[i->severity], i->cause); /* fits */
+        (void)buf_addf(&out, "[%s] %s", alert_severity_names[i->severity],
+                       incident_cause(i, incident_sees, q)); /* fits */
     return buf_take(&out);
 }
 
@@ -98,7 +99,7 @@ static void incident_fill(struct resource_ask *q, const void *x, void *out)
     struct incident_page *page = out;
     enum message_language reader = http_req_principal(q->req)->language;
     *page = (struct incident_page){.id = alert_borrow(i->id),
-                                   .cause = i->cause,
+                                   .cause = alert_borrow(incident_cause(i, incident_sees, q)),
                                    .merged_into = i->merged_into,
                                    .title = page_title(q, i, reader),
                                    .severity = i->severity,
