@@ -143,12 +143,6 @@ bool reach_allows_text(enum reach how, const struct strv *networks, const char *
     return ip_from_text(text, &ip) && reach_allows_ip(how, networks, ip_inside(&ip));
 }
 
-bool reach_is_address(const char *text)
-{
-    struct ip ip;
-    return ip_from_text(text, &ip);
-}
-
 int reach_check_network(const char *text, struct err *err)
 {
     struct ip_net net;

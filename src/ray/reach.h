@@ -24,9 +24,8 @@ enum reach {
 /* networks: those that are allowed to all but REACH_ANYWHERE's others, too, as
  * reach_check_network() takes them; NULL: none. */
 bool reach_allows(enum reach how, const struct strv *networks, const struct sockaddr *to);
-/* The same of the text of an address; false where it is none. */
+/* The same of a text, which is one IPv4 or IPv6 address and nothing else: else false, whoever named
+ * it. What is allowed may stand in a URL. */
 bool reach_allows_text(enum reach how, const struct strv *networks, const char *text);
-/* The text is one IPv4 or IPv6 address and nothing else: it may stand in a URL. */
-bool reach_is_address(const char *text);
 /* "10.0.0.0/8", "fd00::/8", or one address. ERR_BAD_REQUEST. */
 must_check int reach_check_network(const char *text, struct err *err);

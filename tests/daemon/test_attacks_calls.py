@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom argusd calls: what a user may name leads to no server on argusd's own machine or network, and what Ray tells as a
-machine's address is one, or nothing."""
+"""Whom argusd calls: what a user may name leads to no server on argusd's own machine or network, and what Ray tells as
+a machine's address is one, or nothing."""
 
 import json
 

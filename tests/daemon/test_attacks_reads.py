@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job makes files below the root that reach further than argusd wants to read, or that hold whoever opens them: others
-are served all the while, and argusd ends when it is told to."""
+"""A job makes files below the root that reach further than argusd wants to read, or that hold whoever opens them:
+others are served all the while, and argusd ends when it is told to."""
 
 import contextlib
 import ctypes
@@ -124,8 +124,8 @@ def test_a_snapshot_whose_file_a_job_made_far_larger(w):
 
 @pytest.mark.parametrize("kind", ["fifo", "device"])
 def test_what_is_no_file_is_not_opened(w, kind):
-    """A named pipe or a device in the place of a log, of a checkpoint's list and of a user's file: argusd looks at it and
-    leaves it. Opening alone can hold whoever does, or reset a machine by its watchdog."""
+    """A named pipe or a device in the place of a log, of a job's and of a user's file: argusd looks at it and leaves
+    it. Opening alone can hold whoever does, or reset a machine by its watchdog."""
     job = w.submit("echo said")
     w.wait_over(job)
     places = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one may not see does not exist for him: ann makes everything that there is, each thing with a mark in its name or
-its text, and every GET of the API is asked with the token of bob, who shares no project with her. No answer of any of
-them, about anything of hers by its very name, has the mark."""
+"""What one may not see does not exist for him: ann makes everything that there is, each thing with a mark in its name
+or its text, and every GET of the API is asked with the token of bob, who shares no project with her. No answer of any
+of them, about anything of hers by its very name, has the mark."""
 
 import contextlib
 import itertools
@@ -100,7 +100,8 @@ class World:
         self.keep("run", self.made("POST", f"/v1/pipelines/{MARK}-pipe:run", {})["id"])
         self.made("POST", f"/v1/pipelines/{MARK}-pipe:schedule", {"cron": "@yearly"})
         self.made("POST", "/v1/notebooks", {"name": f"{MARK}-book"})
-        self.made("POST", "/v1/services", {"app": f"{MARK}.m:a", "name": f"{MARK}-service", "project": f"{MARK}-project"})
+        service = {"app": f"{MARK}.m:a", "name": f"{MARK}-service", "project": f"{MARK}-project"}
+        self.made("POST", "/v1/services", service)
         for name in ("pipe", "book", "service"):
             self.keep("name", f"{MARK}-{name}")
         self.keep("simulation", self.made("POST", "/v1/simulations")["id"])

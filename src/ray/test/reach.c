@@ -88,8 +88,8 @@ static void test_listed_networks(void **state)
 static void test_addresses(void **state)
 {
     (void)state;
-    assert_true(reach_is_address("10.0.0.1"));
-    assert_true(reach_is_address("fd00::1"));
+    assert_true(reach_allows_text(REACH_ANYWHERE, NULL, "10.0.0.1"));
+    assert_true(reach_allows_text(REACH_ANYWHERE, NULL, "fd00::1"));
     static const char *const bad[] = {"",
                                       "127.0.0.1/latest/meta-data?x=",
                                       "127.0.0.1 ",
@@ -102,7 +102,7 @@ static void test_addresses(void **state)
                                       "::1%lo",
                                       "a@10.0.0.1"};
     for (size_t i = 0; i < array_len(bad); i++)
-        assert_false(reach_is_address(bad[i]));
+        assert_false(reach_allows_text(REACH_ANYWHERE, NULL, bad[i]));
 }
 
 int main(void)
