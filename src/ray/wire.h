@@ -26,8 +26,8 @@ struct wire_options {
     const char *ca_file; /* NULL = the system's */
     usec_t connect_timeout;
     unsigned parallel_max;
-    /* Of all requests, and what argus.yaml allows beside it (borrowed, NULL: nothing). A connection
-     * goes to the very address that was judged. */
+    /* What all requests may reach, and what argus.yaml allows beside it (borrowed, NULL: nothing).
+     * A connection goes to the very address that was judged. */
     enum reach reach;
     const struct strv *networks;
 };

@@ -6,9 +6,9 @@
 #include "base/digest/hash.h"
 #include "base/err.h"
 
-/* Of the regular file name below fd; a link is not followed. size: what it has by another account:
- * no more is ever read, however far somebody makes the file reach. -EINVAL or -ELOOP: it is
- * something else; -EMSGSIZE: it has another size. */
+/* Hashes the regular file name below fd; a link is not followed. size: what it has by another
+ * account: no more is ever read, however far somebody makes the file reach. -EINVAL or -ELOOP: it
+ * is something else; -EMSGSIZE: it has another size. */
 must_check int filehash_at(int fd,
                            const char *name,
                            uint64_t size,

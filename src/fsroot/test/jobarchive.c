@@ -327,7 +327,7 @@ struct dirent *readdir(DIR *dir)
     return real(dir);
 }
 
-/* Of a directory with more names than an archive may have, no more are gathered than that. */
+/* A directory may have more names than an archive: no more are gathered than that. */
 static void test_a_directory_of_many_names(void **state)
 {
     enum { NAMES = 3000, ENTRIES = 1000 };
