@@ -166,6 +166,27 @@ def test_ack_silence_rules_and_report(tmp_path):
         assert argusd.call("DELETE", "/v1/alert_rules/job_failed").status == 409
 
 
+def test_one_user_does_not_fill_the_silences(tmp_path):
+    """A silence of an alert replaces his own of before, and what users may have leaves room to admins."""
+    with house(tmp_path, {}) as argusd:
+        jobs = [argusd.submit("exit 3") for _ in range(60)]
+        for job in jobs:
+            argusd.wait_over(job)
+        alerts = until(
+            lambda: len(a := argusd.get("/v1/alerts", token="user")["alerts"]) >= 60 and a, "each has its alert"
+        )
+        first = alerts[0]["id"]
+        for _ in range(200):
+            assert argusd.call("POST", f"/v1/alerts/{first}:silence", {"for": "365d"}, token="user").status == 200
+        assert len(argusd.get("/v1/silences")["silences"]) == 1
+        answers = [argusd.call("POST", f"/v1/alerts/{a['id']}:silence", {"for": "1h"}, token="user") for a in alerts]
+        assert [r.status for r in answers].count(200) == 50
+        assert {r.status for r in answers} == {200, 422}
+        assert argusd.call("POST", "/v1/silences", {"for": "1h", "names": ["x"]}).status == 201
+        assert argusd.call("POST", f"/v1/alerts/{first}:silence", {"for": "1h"}).status == 200  # an admin's is his own
+        assert len(argusd.get("/v1/silences")["silences"]) == 52
+
+
 def test_a_job_that_only_waits_is_asked_about_when_its_time_comes(tmp_path):
     """Of what waits nothing changes but the time: two rules, the one met before the other, and one made meanwhile."""
     with house(tmp_path, {}) as argusd:

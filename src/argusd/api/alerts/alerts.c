@@ -11,7 +11,7 @@
 #include "base/message.h"
 #include "base/str.h"
 
-enum { SILENCE_MOST_DAYS = 365 };
+enum { SILENCE_MOST_DAYS = 365, SILENCES_OF_USER_MAX = 50, SILENCES_OF_ADMINS = 200 };
 
 /* ---- an alert ---- */
 
@@ -300,11 +300,36 @@ static int silence_check(struct resource_ask *q, const void *old, void *asked)
     return message_refuse(&q->err, ERR_BAD_SPEC, "silences_all", MESSAGE_NO_ARGS);
 }
 
+/* A second silence of an alert by the same user takes the place of his first. Users, who silence
+ * their own alerts one by one, leave places to admins. */
+static int silence_make_room(struct resource_ask *q, const char *alert)
+{
+    const struct alert_silence *s;
+    size_t his = 0, of_alerts = 0;
+    for (size_t i = 0; (s = alerts_silence_at(q->a->alerts, i));) {
+        bool is_his = str_eq(s->by, q->who.user);
+        if (alert && is_his && str_eq(s->alert, alert)) {
+            alerts_silence_remove(q->a->alerts, s); /* the next one has its place */
+            continue;
+        }
+        his += is_his;
+        of_alerts += s->alert != NULL;
+        i++;
+    }
+    size_t most = his >= SILENCES_OF_USER_MAX ? his : ALERTS_SILENCES_MAX - SILENCES_OF_ADMINS;
+    if (q->who.role >= ACCESS_ADMIN || (his < SILENCES_OF_USER_MAX && of_alerts < most))
+        return 0;
+    return message_refuse(&q->err, ERR_REFUSED, "too_many_silences",
+                          MESSAGE_ARGS(MESSAGE_NUM("most", most)));
+}
+
 static const void *silence_put_form(struct resource_ask *q,
                                     struct alert_silence *taken,
                                     usec_t lasts)
 {
     const struct alert_silence *s = NULL;
+    if (silence_make_room(q, taken->alert) < 0)
+        return NULL;
     taken->from = clock_wall();
     taken->until = taken->from + lasts;
     set_str(&taken->by, q->who.user);
