@@ -146,6 +146,43 @@ def test_a_stop_in_the_middle_leaves_nothing(data):
     assert data.left() == []
 
 
+def odd_progress(at, secret):
+    """Ways in which a job can put something else in the place of its progress."""
+    yield "a list", lambda: at.write_text('["forged"]')
+    yield "deep", lambda: at.write_text("[" * 2000)
+    yield "no JSON", lambda: at.write_bytes(b"\xff\x00{")
+    yield "far", lambda: (at.write_text("{}"), os.truncate(at, 15 << 40))
+    yield "a link", lambda: at.symlink_to(secret)
+    yield "a pipe", lambda: os.mkfifo(at)
+    yield "a directory", at.mkdir
+
+
+def test_what_a_job_says_of_its_progress_holds_nobody(data, tmp_path):
+    stall = threading.Event()
+    (tmp_path / "secret").write_text('{"phase": "of another"}')
+    raw = data.argusd.root / "common/train.jsonl"
+    until(raw.parent.is_dir, "the root is prepared")
+    raw.write_bytes(LINES)
+    with FileServer({"big.bin": bytes(1 << 20), "other.bin": bytes(10)}) as web:
+        web.spoil("/big.bin", stall=stall)
+        entry = data.bring(web.url + "/big.bin")
+        until(lambda: (data.get("raw")["progress"] or {}).get("phase") == "fetching", "it is seen to fetch")
+        at = data.argusd.job_dir(entry["job"]) / "import/progress.json"
+        for n, (what, put) in enumerate(odd_progress(at, tmp_path / "secret")):
+            at.unlink() if not at.is_dir() else at.rmdir()
+            put()
+            data.bring(raw, f"other{n}", in_place=True, token="admin")  # each turn looks at all imports
+            data.ready(f"other{n}", token="admin")
+            told = data.get("raw")["progress"]
+            assert told["phase"] == "fetching" and set(told) <= {"phase", "bytes", "total", "files", "of"}, what
+        at.rmdir()
+        at.write_text('{"phase": "checking"}')
+        until(lambda: data.get("raw")["progress"] == {"phase": "checking"}, "it is read again")
+        assert data.argusd.call("DELETE", "/v1/datasets/raw", token="user").status == 200
+        stall.set()
+        data.gone("raw")
+
+
 def test_argusd_is_killed_meanwhile(data):
     """The job goes on without argusd; its end is taken up by the next one."""
     stall = threading.Event()
