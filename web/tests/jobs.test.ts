@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the list of jobs is asked for, from its address alone.
 import { describe, expect, it } from "vitest";
-import { askOf, cliOf, orderOf, toggled } from "../src/pages/jobs/asked";
+import { askOf, cliOf, countsOf, orderOf, toggled } from "../src/pages/jobs/asked";
 
 const q = (text: string) => new URLSearchParams(text);
 
@@ -23,6 +23,9 @@ describe("an address of the list", () => {
             all: false,
         });
         expect(ask.user).toBeUndefined();
+        const counts = countsOf(q("state=live&sort=-step&after=d16-7"));
+        expect(counts).toMatchObject({ state: "live", limit: 1, count: true });
+        expect(counts.cursor ?? counts.sort).toBeUndefined(); // of all pages
     });
     it("is a command line", () => {
         const line = cliOf(q("user=a b&sort=name&mine=0"), (w) => `'${w}'`);

@@ -512,7 +512,7 @@ void jobs_respec(struct live *l,
     struct jobs *js = l->jobs;
     struct job *j = l->job;
     census_remove(js->census, j);
-    set_str(&j->pool, to->pool);
+    set_str(&j->pool, str_or(to->pool, ""));
     census_add(js->census, j);
     job_set_spec(j, to->text);
     j->demand = *to->demand;

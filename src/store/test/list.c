@@ -450,6 +450,43 @@ static void test_orders(void **state)
     free(all);
 }
 
+/* Whatever index a filter may drive by: all that are counted come, in order. */
+static void test_orders_of_some(void **state)
+{
+    const struct store_job_query some[] = {
+        {.user = "ann"},
+        {.project = "p1", .user = "bob,eve"},
+        {.live = true},
+        {.live = true, .project = "p2"},
+        {.scope = &scopes[2]},
+        {.scope = &scopes[1], .states = states, .nstates = 2},
+        {.pool = "a100", .workload = "sft"},
+    };
+    struct store_job *all = xcalloc(ORDERED + 1, sizeof(*all));
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    for (int64_t seq = 1; seq <= ORDERED; seq++)
+        put_ordered(&b, seq, &all[seq]);
+    bed_settle(&b);
+    for (size_t i = 0; i < array_len(some); i++) {
+        struct store_job_query q = some[i];
+        struct bed_answer a;
+        q.limit = 500;
+        q.sort = STORE_SORT_GPU_HOURS;
+        q.want_count = true;
+        bed_list(&b, &q, &a);
+        assert_string_equal(a.err.text, "");
+        assert_true(a.njobs > 0);
+        assert_int_equal(a.njobs, a.total);
+        for (size_t k = 1; k < a.njobs; k++)
+            assert_before(&all[a.job_seqs[k - 1]], &all[a.job_seqs[k]], &q);
+        bed_answer_release(&a);
+    }
+    bed_release(&b);
+    free(all);
+}
+
 static size_t count_where(const struct store_job *all, bool (*fits)(const struct store_job *j))
 {
     size_t n = 0;
@@ -627,6 +664,7 @@ int main(void)
         cmocka_unit_test(test_pages_while_jobs_come),
         cmocka_unit_test(test_bad_queries),
         cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_orders_of_some),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_repeated_states),
         cmocka_unit_test(test_rendered_on_the_worker),

@@ -123,8 +123,7 @@ static const struct http_route rows[] = {
          "change the nodes, pool, timeout or priority of a job that waits; it keeps its place",
      .params = params,
      .request_schema = "JobChange",
-     .reply_schema = "Submitted",
-     .other_schema = "PlanOrSubmitted"},
+     .reply_schema = "PlanOrSubmitted"},
 };
 static const struct http_schema schemas[] = {
     {.name = "JobChange", .table = &adjust_form, .is_form = true},

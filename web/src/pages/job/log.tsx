@@ -371,13 +371,17 @@ export function Log({
                 )}
                 {hits.why && <span class="c-bad said">{visible(hits.why.detail)}</span>}
                 <span class="grow" />
-                {spot && !asked && (
-                    <button type="button" class="btn bare" onClick={() => setQuery({ line: null })}>
+                {(spot || !win.isEnd) && !asked && (
+                    <button
+                        type="button"
+                        class="btn bare"
+                        onClick={() => (spot ? setQuery({ line: null }) : void load(null).catch(setWhy))}
+                    >
                         <Icon name="down" />
                         {w("to_end")}
                     </button>
                 )}
-                {live && !asked && !isAll && !spot && (
+                {live && !asked && !isAll && !spot && win.isEnd && (
                     <button
                         type="button"
                         class="btn bare"

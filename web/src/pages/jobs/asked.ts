@@ -30,9 +30,18 @@ export function askOf(q: URLSearchParams) {
         cursor: q.get("after") ?? undefined,
         all: q.get("mine") !== "1",
         limit: LIMIT,
-        count: true,
     };
 }
+
+/** How many there are on all pages. Every job that fits is looked at: it is asked for now and then, not at each change. */
+export const countsOf = (q: URLSearchParams) => ({
+    ...askOf(q),
+    cursor: undefined,
+    sort: undefined,
+    order: undefined,
+    limit: 1,
+    count: true,
+});
 
 /** Words with commas, one more or one less. */
 export function toggled(list: string | null, word: string): string {

@@ -14,7 +14,7 @@ import { Icon } from "../../kit/icons";
 import { ColumnMenu, List, ListCsv } from "../../kit/list";
 import { Head, shell, State, Text } from "../../kit/parts";
 import { t } from "../../words/shared";
-import { askOf, cliOf, FILTERS, LIMIT, orderOf } from "./asked";
+import { askOf, cliOf, countsOf, FILTERS, LIMIT, orderOf } from "./asked";
 import { Flags, isOver, jobColumns, jobName } from "./columns";
 import { Filters, States } from "./filters";
 import { archiveChosen, MOST, retryChosen, stopChosen } from "./many";
@@ -242,8 +242,9 @@ export default function Jobs() {
     );
     const columns = jobColumns();
     const rows = asked.data?.jobs;
-    const total = asked.data?.total ?? rows?.length ?? 0;
+    const counts = useAsk("GET /v1/jobs", { query: countsOf(q) }, { every: 15_000 }).data;
     const isPart = !!asked.data?.next_cursor || q.has("after");
+    const total = (isPart ? counts?.total : undefined) ?? rows?.length ?? 0;
     const sort = q.get("sort");
     const filters = [...FILTERS, "q"].filter((f) => q.get(f)).length;
     const known = useMemo(() => columns, [document.documentElement.lang]);
@@ -262,7 +263,7 @@ export default function Jobs() {
                     {rows && <ListCsv rows={rows} columns={known} />}
                 </span>
             </div>
-            {rows && <States of={asked.data?.states} />}
+            {rows && <States of={counts?.states} />}
             {asked.why || !rows ? (
                 <Pending of={asked} lines={10} framed />
             ) : rows.length === 0 ? (
