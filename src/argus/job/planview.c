@@ -78,7 +78,7 @@ static void talk_why(struct cli *cli, const json_t *answer)
         cli_talk(cli, "expected to start in %s", eta);
 }
 
-/* Of a change: who starts at another time because of it. */
+/* Who starts at another time because of a change. */
 static void talk_others(struct cli *cli, const json_t *answer)
 {
     struct when w = cli_when(cli, false);

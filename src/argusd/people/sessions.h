@@ -72,8 +72,9 @@ bool sessions_csrf_of(const struct sessions *ss,
                       char ret[static SESSION_CSRF_MAX]);
 /* ---- login links: a browser is logged in once, without the token ---- */
 
-/* Of a link's text, with the NUL; how long one works; how many may wait at once, of all users. */
+/* The size of a link's text, with the NUL, and how many links may wait at once, of all users. */
 enum { SESSION_LINK_MAX = 48, SESSION_LINKS = 256 };
+/* A link works for so long. */
 #define SESSION_LINK_LIFE (10 * USEC_MIN)
 
 /* A new one for the token of p; the oldest goes where there are too many. Its text is written to

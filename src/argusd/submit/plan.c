@@ -19,6 +19,7 @@
 #include "argusd/launch/pastruns.h"
 #include "argusd/submit/plan.h"
 #include "argusd/submit/plan_checks.h"
+#include "argusd/submit/whatif.h"
 #include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -107,21 +108,6 @@ static const struct field span_rows[] = {
 };
 static const struct field_table span_table = FIELD_TABLE(NULL, span_rows, plan_span);
 
-/* A job that would start at another time. */
-struct plan_other {
-    const char *job, *user;
-    usec_t before, after;
-};
-#define OTHER(key, ftype, member, ...) FIELD_AT(plan_other, key, ftype, member, __VA_ARGS__)
-static const struct field other_rows[] = {
-    OTHER("job", FIELD_STR, job, .doc = "null: one that you may not see"),
-    OTHER("user", FIELD_STR, user),
-    OTHER("before", FIELD_TIME, before),
-    OTHER("after", FIELD_TIME, after),
-};
-#undef OTHER
-static const struct field_table other_table = FIELD_TABLE(NULL, other_rows, plan_other);
-
 struct plan_page {
     bool dry_run, fits_pool;
     char *resolved, *verl, *changes, *advice; /* owned */
@@ -133,7 +119,7 @@ struct plan_page {
     struct plan_why its_why;
     const struct view_eta *eta, *before;
     struct view_eta its_eta, its_before;
-    struct field_list others; /* of plan_other, owned */
+    struct field_list others; /* owned */
     const struct plan_span *run;
     struct plan_span its_run;
     int64_t checkpoint_bytes, free_bytes; /* -1 = not known */
@@ -164,7 +150,7 @@ static const struct field plan_rows[] = {
     PAGE("others",
          FIELD_LIST,
          others,
-         .of = &other_table,
+         .of = &whatif_other_table,
          .doc = "of a change: who would start at another time, by the median"),
     PAGE("run", FIELD_PART, run, .of = &span_table),
     PAGE("checkpoint_bytes", FIELD_INT, checkpoint_bytes, .flags = FIELD_NO_LIMIT),
@@ -202,13 +188,6 @@ static void plan_release_page(struct plan_page *page)
 
 /* ---- what is under way ---- */
 
-/* A job that waits beside it, and when it starts; the scheduler's clock. */
-struct beside {
-    char *id;
-    void *job; /* to be compared, never looked at: it may be gone */
-    usec_t before, after;
-};
-
 struct plan {
     struct http_req *req; /* NULL: the client has gone */
     struct api *a;
@@ -216,11 +195,7 @@ struct plan {
     struct job *job;
     struct launchplan launch;
     struct sched *copy, *ahead; /* for the pass to come; to run on */
-    struct sched *as_is;        /* of a change: as it is without it; NULL */
-    char *changed;              /* id of the job */
-    struct beside *beside;
-    size_t n_beside;
-    usec_t was50, was90;
+    struct whatif whatif;       /* of a change */
     struct forecast_error *error;
     struct reason block; /* nothing starts at all now */
     char *needs;         /* of its code; NULL: nothing */
@@ -247,11 +222,7 @@ static void plan_free(struct plan *p)
     launchplan_release(&p->launch);
     sched_free(p->copy);
     sched_free(p->ahead);
-    sched_free(p->as_is);
-    for (size_t i = 0; i < p->n_beside; i++)
-        free(p->beside[i].id);
-    free(p->beside);
-    free(p->changed);
+    whatif_release(&p->whatif);
     forecast_error_free(p->error);
     job_free(p->job);
     free(p->needs);
@@ -278,14 +249,6 @@ static void run_pass(struct plan *p)
         (void)sched_explain(p->copy, p->job->id, p->now, true, &p->why); /* it waits there */
 }
 
-static void set_starts(struct plan *p, const struct forecast_row *rows, size_t n, bool after)
-{
-    for (size_t i = 0; i < p->n_beside; i++)
-        for (size_t k = 0; k < n; k++)
-            if (rows[k].job == p->beside[i].job)
-                *(after ? &p->beside[i].after : &p->beside[i].before) = rows[k].p50;
-}
-
 static void plan_run_ahead(struct plan *p)
 {
     struct forecast_row *rows = xcalloc(FORESEEN_MAX, sizeof(*rows));
@@ -296,30 +259,7 @@ static void plan_run_ahead(struct plan *p)
             p->p50 = rows[i].p50;
             p->p90 = rows[i].p90;
         }
-    set_starts(p, rows, n, true);
-    free(rows);
-}
-
-/* What would be if nothing were changed, from the same moment. */
-static void run_as_is(struct plan *p)
-{
-    struct forecast_row *rows = xcalloc(FORESEEN_MAX, sizeof(*rows));
-    struct sched_lease_view w;
-    void *own = NULL;
-    p->beside = xcalloc(FORESEEN_MAX, sizeof(*p->beside));
-    for (size_t pos = 0; p->n_beside < FORESEEN_MAX && sched_waiting_next(p->as_is, &pos, &w);)
-        if (str_eq(w.id, p->changed))
-            own = w.job;
-        else
-            p->beside[p->n_beside++] = (struct beside){.id = xstrdup(w.id), .job = w.job};
-    size_t n = forecast_run(p->as_is, p->error, p->now, FORESEEN_MAX, rows);
-    p->as_is = NULL; /* taken */
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].job == own) {
-            p->was50 = rows[i].p50;
-            p->was90 = rows[i].p90;
-        }
-    set_starts(p, rows, n, false);
+    whatif_take(&p->whatif, rows, n);
     free(rows);
 }
 
@@ -327,10 +267,9 @@ static void plan_run(void *arg)
 {
     struct plan *p = arg;
     p->launched = launchplan_preview(&p->launch, &p->err);
-    if (p->as_is)
-        run_as_is(p);
+    whatif_run(&p->whatif, p->error, p->now);
     run_pass(p);
-    if (!p->starts || p->changed)
+    if (!p->starts || p->whatif.id)
         plan_run_ahead(p);
     if (p->starts)
         p->p50 = p->p90 = 0; /* now */
@@ -560,31 +499,14 @@ static void look_back(struct plan *p)
     p->runs = pastruns_find(p->a->store, p->a->people, &ask, on_past, p);
 }
 
-/* Who starts at another time, beyond what a person would care for; those alone that he may see are
- * named. */
 static void plan_fill_others(struct plan *p)
 {
-    static const usec_t same = USEC_MIN;
-    struct api_eyes eyes = {.a = p->a, .p = http_req_principal(p->req)};
-    struct plan_other *v = xcalloc(p->n_beside + 1, sizeof(*v));
+    const struct whatif *w = &p->whatif;
     struct jobs *js = p->a->jobs;
-    size_t n = 0;
-    for (size_t i = 0; i < p->n_beside; i++) {
-        const struct beside *b = &p->beside[i];
-        usec_t apart = b->after > b->before ? b->after - b->before : b->before - b->after;
-        struct api_eyes who = eyes;
-        const struct live *l = jobs_find_id(js, b->id);
-        if (!l || apart < same)
-            continue;
-        bool sees = api_sees_job(b->id, &who);
-        v[n++] = (struct plan_other){.job = sees ? l->job->id : NULL,
-                                     .user = sees ? l->job->user : NULL,
-                                     .before = b->before ? jobs_to_wall(js, b->before) : 0,
-                                     .after = b->after ? jobs_to_wall(js, b->after) : 0};
-    }
-    p->page.others = (struct field_list){.v = v, .n = n};
-    p->page.its_before = (struct view_eta){.p50 = p->was50 ? jobs_to_wall(js, p->was50) : 0,
-                                           .p90 = p->was90 ? jobs_to_wall(js, p->was90) : 0};
+    struct api_eyes eyes = {.a = p->a, .p = http_req_principal(p->req)};
+    p->page.others = whatif_others(w, &eyes);
+    p->page.its_before = (struct view_eta){.p50 = w->was50 ? jobs_to_wall(js, w->was50) : 0,
+                                           .p90 = w->was90 ? jobs_to_wall(js, w->was90) : 0};
     p->page.before = view_eta_known(&p->page.its_before);
 }
 
@@ -657,7 +579,7 @@ static int64_t newest_of_other(const struct plan *p)
 static void enqueue(struct plan *p)
 {
     const struct job *j = p->job;
-    const struct live *old = p->changed ? jobs_find_id(p->a->jobs, p->changed) : NULL;
+    const struct live *old = p->whatif.id ? jobs_find_id(p->a->jobs, p->whatif.id) : NULL;
     usec_t p50, p90, waited = old ? jobs_in_state(old) : 0;
     jobs_expect(p->a->jobs, j, &p50, &p90);
     plan_fill_cost(p, p50, p90);
@@ -706,10 +628,8 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
                                     .k = 1,
                                     .other_step = newest_of_other(p),
                                     .demand = job->demand};
-    if (in->changed) {
-        p->as_is = sched_copy(jobs_sched(a->jobs));
-        p->changed = xstrdup(in->changed->job->id);
-    }
+    if (in->changed)
+        whatif_begin(&p->whatif, jobs_sched(a->jobs), in->changed->job->id);
     enqueue(p);
     plan_fill_demand(p);
     copy_problems(p, in->ps);

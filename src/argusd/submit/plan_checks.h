@@ -5,7 +5,7 @@
 #include "argusd/kit/saying.h"
 #include "base/doc/problem.h"
 
-/* Of one check. */
+/* One check. */
 struct plan_check {
     struct said said;
     bool ok; /* false: a problem says why */

@@ -8,6 +8,6 @@
 must_check int api_find_owner(struct api *a,
                               const struct http_principal *p,
                               const struct job *job,
-                              const char *not,
+                              const char * not,
                               struct http_principal *ret,
                               struct err *err);

@@ -120,13 +120,13 @@ size_t sched_look_all(struct sched *s,
                       size_t max,
                       struct sched_look *ret)
 {
-    static char none[] = "";
+    static const char none[] = "";
     struct looking k;
     size_t n = 0;
     if (!looking_begin(s, id, now, &k))
         return 0;
     struct pool labels = *k.pool;
-    labels.needs = none;
+    labels.needs = (char *)(uintptr_t)none; /* only read */
     for (uint32_t i = 1; i < s->hosts.n && n < max; i++) {
         const struct host *h = row_is_used(&s->hosts, i) ? host_at(s, i) : NULL;
         bool never = h && !h->usable && !*h->why_not;
