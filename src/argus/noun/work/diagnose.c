@@ -176,7 +176,9 @@ static const struct command DIAGNOSE_COMMANDS[] = {
                 "here. Says the class of what failed, the line that shows it first with its "
                 "place, what merely followed, and what a person can do. Wrappers, clean-up "
                 "and warnings are not causes; unknown is an answer when nothing says why, and "
-                "none when nothing failed.\n"
+                "none when nothing failed. A log is read in whatever it came: behind the prefixes "
+                "of journald, kubectl, docker and others, in their JSON, in UTF-16, or packed by "
+                "gzip, xz, zstd or bzip2 where that program is here.\n"
                 "The rules are data, built into this program from rules/*.yaml. With --rules "
                 "the files of a directory take their place; each of their rules is tried on "
                 "its own samples first.",
