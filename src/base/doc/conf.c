@@ -168,13 +168,40 @@ static void read_pairs(const char *path, const struct node *n, struct pairs *p, 
 {
     pairs_release(p);
     for (const struct node *c = n->first; c; c = c->next) {
-        if (c->kind == NODE_SCALAR)
+        if (node_is_null(c) && *c->text) /* "key:" alone is an empty text */
+            problems_add(ps, PROBLEM_ERROR, path, c->line, c->column, "pair_null",
+                         MESSAGE_ARGS(MESSAGE_STR("key", c->key), MESSAGE_STR("word", c->text)));
+        else if (c->kind == NODE_SCALAR)
             pairs_set(p, c->key, c->text);
         else
             problems_add(
                 ps, PROBLEM_ERROR, path, c->line, c->column, "not_text",
                 MESSAGE_ARGS(MESSAGE_STR("key", c->key), MESSAGE_STR("shape", kind_word(c))));
     }
+}
+
+/* A list, as others write it: "A=1", {A: 1}, {name: A, value: 1}. The first of it is shown as it is
+ * written here. */
+static void refuse_pairs_form(const char *path, const struct node *n, struct problems *ps)
+{
+    const struct node *one = n->kind == NODE_SEQ && n->first ? n->first : n;
+    const struct node *name = node_find(one, "name"), *value = node_find(one, "value");
+    _cleanup_(freep) char *first = NULL;
+    const char *key = "NAME", *text = "value";
+    if (name && value) {
+        key = name->text;
+        text = value->text;
+    } else if (one->kind == NODE_MAP && one->first) {
+        key = one->first->key;
+        text = one->first->text;
+    } else if (one->kind == NODE_SCALAR && strchr(one->text, '=')) {
+        text = strchr(one->text, '=') + 1;
+        key = first = xstrndup(one->text, (size_t)(text - 1 - one->text));
+    }
+    problems_add(ps, PROBLEM_ERROR, path, n->line, n->column, "pairs_form",
+                 MESSAGE_ARGS(MESSAGE_STR("shape", kind_word(n)), MESSAGE_STR("field", path),
+                              MESSAGE_STR("name", str_or(key, "NAME")),
+                              MESSAGE_STR("value", str_or(text, "value"))));
 }
 
 static void read_node(const struct field *k, const struct node *n, void *out, struct problems *ps)
@@ -190,6 +217,8 @@ static void read_node(const struct field *k, const struct node *n, void *out, st
         read_strv(k->name, n, at(k, out), ps);
     } else if (k->type == FIELD_PAIRS && n->kind == NODE_MAP) {
         read_pairs(k->name, n, at(k, out), ps);
+    } else if (k->type == FIELD_PAIRS) {
+        refuse_pairs_form(k->name, n, ps);
     } else if (n->kind != NODE_SCALAR) {
         problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, "not_single",
                      MESSAGE_ARGS(MESSAGE_STR("shape", kind_word(n))));

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doc/docbroken.h"
+#include "base/doc/dockeys.h"
 #include "base/doc/doclines.h"
 #include "base/doc/quoted.h"
 #include "base/message.h"
@@ -250,6 +252,78 @@ static int read_scalar(struct reader *rd, struct fy_event *e, struct node **ret)
     return 0;
 }
 
+/* ---- what a scalar may be ---- */
+
+bool node_is_null(const struct node *n)
+{
+    return n->kind == NODE_SCALAR && n->plain &&
+           (!*n->text || !strcmp(n->text, "~") || !strcasecmp(n->text, "null"));
+}
+
+/* A number beyond what JSON readers hold stays a text, whole. */
+static bool is_json_number(const char *s)
+{
+    const char *p = s + (*s == '-');
+    if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
+        return false;
+    if (!strpbrk(s, ".eE")) {
+        int64_t i;
+        return str_to_int(s, INT64_MIN, INT64_MAX, &i, NULL) == 0;
+    }
+    double d;
+    return strspn(s, "-+0123456789.eE") == strlen(s) && !str_ends(s, ".") && !strstr(s, ".e") &&
+           !strstr(s, ".E") && str_to_real(s, &d, NULL) == 0;
+}
+
+/* ---- tags ---- */
+
+/* Does the value of this tag's type read as one? */
+static bool doc_fits_tag(const char *tag, struct node *n)
+{
+    static const char *const words[] = {"true", "True", "TRUE", "false", "False", "FALSE"};
+    bool is_bool = false;
+    if (n->kind != NODE_SCALAR)
+        return str_eq(tag, n->kind == NODE_MAP ? "!!map" : "!!seq");
+    n->plain = !str_eq(tag, "!!str") && !str_eq(tag, "!");
+    for (size_t i = 0; i < array_len(words); i++)
+        is_bool |= !strcmp(n->text, words[i]);
+    return !n->plain || (str_eq(tag, "!!null") && node_is_null(n)) ||
+           (str_eq(tag, "!!bool") && is_bool) ||
+           (str_eq(tag, "!!float") && is_json_number(n->text)) ||
+           (str_eq(tag, "!!int") && is_json_number(n->text) && !strpbrk(n->text, ".eE"));
+}
+
+static bool doc_knows_tag(const char *tag)
+{
+    static const char *const tags[] = {"!",      "!!str",  "!!int", "!!float",
+                                       "!!bool", "!!null", "!!map", "!!seq"};
+    for (size_t i = 0; i < array_len(tags); i++)
+        if (!strcmp(tag, tags[i]))
+            return true;
+    return false;
+}
+
+/* A tag that means nothing here would be dropped without a word. */
+static int doc_take_tag(struct reader *rd, struct fy_token *t, struct node *n)
+{
+    const struct fy_mark *from = t ? fy_token_start_mark(t) : NULL;
+    const struct fy_mark *to = from ? fy_token_end_mark(t) : NULL;
+    if (!to)
+        return 0;
+    _cleanup_(freep) char *tag =
+        xstrndup(rd->text + from->input_pos, to->input_pos - from->input_pos);
+    const char *code = !doc_knows_tag(tag)     ? "yaml_tag"
+                       : !doc_fits_tag(tag, n) ? "yaml_tag_value"
+                                               : NULL;
+    if (!code)
+        return 0;
+    problems_add(rd->ps, PROBLEM_ERROR, "", from->line + 1, from->column + 1, code,
+                 MESSAGE_ARGS(MESSAGE_STR("tag", tag)));
+    return -EINVAL;
+}
+
+/* ---- collections ---- */
+
 static int read_seq(struct reader *rd, struct node *n)
 {
     struct node **tail = &n->first;
@@ -280,6 +354,8 @@ static int doc_read_key(struct reader *rd,
     if (e->type != FYET_SCALAR)
         return doc_complain(rd, m, "yaml_key");
     int r = read_scalar(rd, e, ret);
+    if (r == 0)
+        r = doc_take_tag(rd, fy_event_get_tag_token(e), *ret);
     if (r == 0 && node_find(map, (*ret)->text)) {
         problems_add(rd->ps, PROBLEM_ERROR, (*ret)->text, (*ret)->line, (*ret)->column,
                      "yaml_key_twice", MESSAGE_ARGS(MESSAGE_STR("key", (*ret)->text)));
@@ -318,7 +394,7 @@ static int read_map(struct reader *rd, struct node *n)
     }
 }
 
-static int doc_read_value(struct reader *rd, struct fy_event *e, struct node **ret)
+static int doc_read_untagged(struct reader *rd, struct fy_event *e, struct node **ret)
 {
     struct fy_token *t = fy_event_get_token(e);
     const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
@@ -339,6 +415,17 @@ static int doc_read_value(struct reader *rd, struct fy_event *e, struct node **r
     rd->depth++;
     int r = map ? read_map(rd, n) : read_seq(rd, n);
     rd->depth--;
+    return r;
+}
+
+static int doc_read_value(struct reader *rd, struct fy_event *e, struct node **ret)
+{
+    struct node *n = NULL;
+    int r = doc_read_untagged(rd, e, &n);
+    if (r == 0)
+        r = doc_take_tag(rd, fy_event_get_tag_token(e), n);
+    if (r == 0)
+        *ret = n;
     return r;
 }
 
@@ -365,15 +452,13 @@ static int doc_read_stream(struct reader *rd)
     return r < 0 || fy_parser_get_stream_error(rd->parser) ? -EINVAL : 0;
 }
 
+/* libfyaml's own words stay inside: what they mean is said. */
 static void report_syntax(struct reader *rd, struct fy_diag *diag)
 {
     void *prev = NULL;
     struct fy_diag_error *e = fy_diag_errors_iterate(diag, &prev);
-    if (e)
-        problems_add(rd->ps, PROBLEM_ERROR, "", e->line, e->column, "yaml_broken",
-                     MESSAGE_ARGS(MESSAGE_STR("why", e->msg)));
-    else
-        problems_add(rd->ps, PROBLEM_ERROR, "", 0, 0, "yaml_broken", MESSAGE_NO_ARGS);
+    problems_add(rd->ps, PROBLEM_ERROR, "", e ? e->line : 0, e ? e->column : 0,
+                 docbroken_code(e ? e->msg : ""), MESSAGE_NO_ARGS);
 }
 
 static int parse_yaml(const char *text, size_t len, struct doc *d, struct problems *ps)
@@ -395,34 +480,6 @@ static int parse_yaml(const char *text, size_t len, struct doc *d, struct proble
     return r;
 }
 
-/* "? key": libfyaml 0.7.12 frees what it does not own when a tab stands in one. An indicator
- * is a '?' with a blank behind it and nothing but indicators and blanks before it on its line. */
-static bool is_explicit_key(const char *text, size_t len, size_t at)
-{
-    if (text[at] != '?' || (at + 1 < len && !strchr(" \t\r\n", text[at + 1])))
-        return false;
-    while (at > 0 && strchr(" \t", text[at - 1]))
-        at--;
-    return at == 0 || strchr("\r\n?:-[{,", text[at - 1]);
-}
-
-static int doc_check_keys(const char *text, size_t len, struct problems *ps)
-{
-    int line = 1;
-    for (size_t i = 0, from = 0; i < len; i++) {
-        if (is_explicit_key(text, len, i)) {
-            problems_add(ps, PROBLEM_ERROR, "", line, (int)(i - from) + 1, "yaml_question",
-                         MESSAGE_NO_ARGS);
-            return -EINVAL;
-        }
-        if (text[i] == '\n') {
-            line++;
-            from = i + 1;
-        }
-    }
-    return 0;
-}
-
 /* libfyaml 0.7.12 never ends on a directive with a broken sequence, so that none may reach it. */
 static int doc_check_bytes(const char *text, size_t len, struct problems *ps)
 {
@@ -440,6 +497,15 @@ static int doc_check_bytes(const char *text, size_t len, struct problems *ps)
     return 0;
 }
 
+static int doc_refuse_question(const char *text, size_t len, struct problems *ps)
+{
+    int line, column;
+    if (!dockeys_find(text, len, &line, &column))
+        return 0;
+    problems_add(ps, PROBLEM_ERROR, "", line, column, "yaml_question", MESSAGE_NO_ARGS);
+    return -EINVAL;
+}
+
 int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, struct problems *ps)
 {
     if (len > DOC_MAX_BYTES) {
@@ -455,7 +521,7 @@ int doc_parse(const char *text, size_t len, bool want_places, struct doc **ret, 
     if (!fast) {
         d->nodes = 0;
         d->root = NULL;
-        if (doc_check_keys(text, len, ps) < 0 || parse_yaml(text, len, d, ps) < 0)
+        if (doc_refuse_question(text, len, ps) < 0 || parse_yaml(text, len, d, ps) < 0)
             return -EINVAL;
     }
     if (!d->root) {
@@ -498,27 +564,6 @@ const struct node *node_find_path(const struct node *root, const char *path)
         path += len + (path[len] == '.');
     }
     return n;
-}
-
-bool node_is_null(const struct node *n)
-{
-    return n->kind == NODE_SCALAR && n->plain &&
-           (!*n->text || !strcmp(n->text, "~") || !strcasecmp(n->text, "null"));
-}
-
-/* A number beyond what JSON readers hold stays a text, whole. */
-static bool is_json_number(const char *s)
-{
-    const char *p = s + (*s == '-');
-    if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
-        return false;
-    if (!strpbrk(s, ".eE")) {
-        int64_t i;
-        return str_to_int(s, INT64_MIN, INT64_MAX, &i, NULL) == 0;
-    }
-    double d;
-    return strspn(s, "-+0123456789.eE") == strlen(s) && !str_ends(s, ".") && !strstr(s, ".e") &&
-           !strstr(s, ".E") && str_to_real(s, &d, NULL) == 0;
 }
 
 static void scalar_to_json(const struct node *n, struct jout *j, const char *key)

@@ -4,7 +4,8 @@
  * YAML 1.2 through libfyaml; a text that begins with '{' is tried as JSON first
  * (fast, no places) and read again as YAML when places are wanted. Refused:
  * more than DOC_MAX_BYTES, DOC_MAX_NODES, DOC_MAX_DEPTH, aliases, several
- * documents, duplicate keys, keys that are not text, NUL in a scalar. */
+ * documents, duplicate keys, keys that are not text, "? key", NUL in a scalar,
+ * tags other than those of the core schema (!!str, !!int …), which must fit. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "base/unit.h"
 
 struct sample {
@@ -39,6 +40,47 @@ static struct doc *read(const char *text, struct sample *s, struct problems *ps)
     assert_int_equal(doc_parse(text, strlen(text), true, &d, ps), 0);
     conf_read(keys, array_len(keys), doc_root(d), s, ps);
     return d;
+}
+
+/* Forms of a mapping of texts that other programs read, and null in one. */
+static void test_pairs(void **state)
+{
+    static const struct {
+        const char *env, *part;
+    } rows[] = {
+        {"[LR=1e-5, X=2]", "write a line 'LR: 1e-5' below 'env:'"},
+        {"LR=1e-5", "write a line 'LR: 1e-5' below 'env:'"},
+        {"[{LR: 1e-5}]", "write a line 'LR: 1e-5' below 'env:'"},
+        {"[{name: LR, value: 1e-5}]", "write a line 'LR: 1e-5' below 'env:'"},
+        {"[[LR]]", "write a line 'NAME: value' below 'env:'"},
+        {"[]", "a list stands where"},
+        {"{A: null}", "'A' is null"},
+        {"{A: ~}", "'A' is ~"},
+        {"{A: NULL}", "'A' is NULL"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct sample s = {0};
+        struct problems ps = {0};
+        struct buf all = BUF_INIT(1000);
+        char text[200];
+        text_printf(text, "name: x\nenv: %s\n", rows[i].env);
+        doc_free(read(text, &s, &ps));
+        problems_to_text(&ps, "f", MESSAGE_ENGLISH, &all);
+        if (ps.errors != 1 || !strstr(buf_str(&all), rows[i].part))
+            fail_msg("%s: %s", rows[i].env, buf_str(&all));
+        buf_release(&all);
+        problems_release(&ps);
+        conf_release(keys, array_len(keys), &s);
+    }
+    struct sample s = {0};
+    struct problems ps = {0};
+    doc_free(read("name: x\nenv: {A: '~', B: \"null\", C: , D: nullable}\n", &s, &ps));
+    assert_int_equal(ps.n, 0);
+    assert_string_equal(pairs_find(&s.env, "A"), "~");
+    assert_string_equal(pairs_find(&s.env, "B"), "null");
+    assert_string_equal(pairs_find(&s.env, "C"), "");
+    conf_release(keys, array_len(keys), &s);
 }
 
 static void test_defaults_and_values(void **state)
@@ -94,7 +136,8 @@ static void test_all_problems_at_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults_and_values),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pairs),
+                                       cmocka_unit_test(test_defaults_and_values),
                                        cmocka_unit_test(test_all_problems_at_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,73 @@ static void test_refusals(void **state)
     problems_release(&ps);
 }
 
+/* Of what an editor or a colleague leaves in a file, each with a place and a way out. */
+static void test_mistakes_are_named(void **state)
+{
+    static const struct {
+        const char *text;
+        int line;
+        const char *part;
+    } rows[] = {
+        {"run: echo {\"a\": 1}\n", 1, "holds ': '"},
+        {"a: note: this\n", 1, "holds ': '"},
+        {"a:\n\tb: 1\n", 2, "tab"},
+        {"a: 1\nb: \"x\nc: 1\n", 2, "no end"},
+        {"a: 'x\nb: 1\n", 1, "no end"},
+        {"a: 'it's'\n", 1, "behind the end"},
+        {"a: @x\n", 1, "character that means"},
+        {"a: `x`\n", 1, "character that means"},
+        {"a: %x\n", 1, "character that means"},
+        {"a: *.py\n", 1, "aliases"},
+        {"a: >=2.0\n", 1, "character that means"},
+        {"a: - b\n", 1, "on the line of its key"},
+        {"a: 1\nb\nc: 2\n", 2, "no 'key: value'"},
+        {"a:\n-b=1\nc: 1\n", 2, "no 'key: value'"},
+        {"a: [1, 2\nb: 3\n", 3, "brackets"},
+        {"{\"a\": 1 \"b\": 2}\n", 1, "brackets"},
+        {"a: ]\n", 1, "brackets"},
+        {"a:\n  b: 1\n c: 2\n", 3, "indentation"},
+        {"a:\n  - b\n  -c\n", 3, "indentation"},
+        {"a: 1\n- b\n", 2, "indentation"},
+        {"a: !x!y z\n", 1, "begins with '!'"},
+        {"a: \"C:\\Users\"\n", 1, "escape"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++)
+        refuse(rows[i].text, strlen(rows[i].text), rows[i].line, rows[i].part);
+}
+
+static void test_tags(void **state)
+{
+    static const char text[] = "a: !!str 7\nb: !!int \"3\"\nc: !!float 1.5\nd: !!bool 'true'\n"
+                               "e: !!null ''\nf: !!map {x: !!seq [1]}\ng: ! 8\n!!str h: 1\n";
+    (void)state;
+    struct doc *d = parse(text, true);
+    struct buf out = BUF_INIT(1000);
+    struct jout j = jout_begin(&out);
+    node_to_json(doc_root(d), &j, NULL);
+    assert_string_equal(buf_str(&out), "{\"a\":\"7\",\"b\":3,\"c\":1.5,\"d\":true,\"e\":null,"
+                                       "\"f\":{\"x\":[1]},\"g\":\"8\",\"h\":1}");
+    buf_release(&out);
+    doc_free(d);
+    static const struct {
+        const char *text;
+        int line;
+        const char *part;
+    } rows[] = {
+        {"a: 1\nb: !env HOME\n", 2, "tag '!env'"},
+        {"b: !!binary aGk=\n", 1, "tag '!!binary'"},
+        {"a: !!python/tuple [1]\n", 1, "is not known"},
+        {"a: !Ref {b: 1}\n", 1, "tag '!Ref'"},
+        {"!x a: 1\n", 1, "tag '!x'"},
+        {"a: !!int x\n", 1, "not what its tag"},
+        {"a: !!map [1]\n", 1, "not what its tag"},
+        {"a: !!seq 1\n", 1, "not what its tag"},
+    };
+    for (size_t i = 0; i < array_len(rows); i++)
+        refuse(rows[i].text, strlen(rows[i].text), rows[i].line, rows[i].part);
+}
+
 static void test_plain_texts(void **state)
 {
     static const char text[] =
@@ -160,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_places),       cmocka_unit_test(test_json_with_and_without_places),
         cmocka_unit_test(test_quoted_texts), cmocka_unit_test(test_scalar_types),
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_too_many_nodes),
-        cmocka_unit_test(test_plain_texts),  cmocka_unit_test(test_empty_is_a_mapping)};
+        cmocka_unit_test(test_plain_texts),  cmocka_unit_test(test_mistakes_are_named),
+        cmocka_unit_test(test_tags),         cmocka_unit_test(test_empty_is_a_mapping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
