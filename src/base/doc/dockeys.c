@@ -249,22 +249,27 @@ static void dockeys_step_quoted(struct dockeys *k)
         dockeys_open(k, column);
 }
 
+static bool dockeys_is_comment(const struct dockeys *k)
+{
+    return k->s[k->at] == '#' && (k->at == k->line_from || strchr(" \t", k->s[k->at - 1]));
+}
+
 /* What begins at k->at, which is no blank. */
 static void dockeys_step(struct dockeys *k)
 {
     char c = k->s[k->at];
-    int digit;
+    int digit = strchr("|>", c) && !k->flow ? dockeys_block_digit(k) : -1;
     if (k->at == k->line_from && dockeys_is_marker(k, k->at)) {
         k->n_open = 0;
         k->in_doubt |= k->flow > 0;
         k->at += 3;
-    } else if (c == '#' && (k->at == k->line_from || strchr(" \t", k->s[k->at - 1]))) {
+    } else if (dockeys_is_comment(k)) {
         dockeys_to_line_end(k);
-    } else if (c == '"' || c == '\'') {
+    } else if (strchr("\"'", c)) {
         dockeys_step_quoted(k);
-    } else if ((c == '|' || c == '>') && !k->flow && (digit = dockeys_block_digit(k)) >= 0) {
+    } else if (digit >= 0) {
         dockeys_skip_block(k, digit);
-    } else if (c == '&' || c == '*' || c == '!') {
+    } else if (strchr("&*!", c)) {
         dockeys_skip_name(k);
     } else if (dockeys_is_indicator(k)) {
         dockeys_step_indicator(k);
