@@ -9,6 +9,7 @@
 #include "argusd/ground/jobspec.h"
 #include "base/str.h"
 #include "core/spec/spec.h"
+#include "core/spec/spec_secret.h"
 #include "fsroot/attempt/mask.h"
 
 enum { RESOLVED_MAX = 8 << 20 };
@@ -18,11 +19,16 @@ enum { RESOLVED_MAX = 8 << 20 };
 char *view_spec(const struct spec *spec)
 {
     struct mask mask = {0};
+    struct strv hidden = {0};
     struct buf open = BUF_INIT(RESOLVED_MAX), shown = BUF_INIT(RESOLVED_MAX);
     struct jout o = jout_begin(&open);
     for (size_t i = 0; i < spec->env.n; i++)
         if (str_is_secret_name(spec->env.v[i].key))
             mask_add(&mask, spec->env.v[i].value);
+    spec_list_secrets(spec, &hidden);
+    for (size_t i = 0; i < hidden.n; i++)
+        mask_add(&mask, hidden.v[i]);
+    strv_release(&hidden);
     spec_to_json(spec, &o, NULL);
     mask_json(&mask, buf_str(&open), &shown);
     bool whole = !open.failed && !shown.failed;
@@ -60,6 +66,19 @@ static void view_collect(const struct node *map, struct strv *values)
             strv_add(values, c->text);
 }
 
+/* What looks like a key in a list of arguments, or in a line. */
+static void collect_texts(const struct node *n, struct strv *values)
+{
+    const char *previous = NULL;
+    if (n && n->kind == NODE_SCALAR)
+        spec_secrets_in(n->text, NULL, values, NULL);
+    for (const struct node *c = n && n->kind == NODE_SEQ ? n->first : NULL; c; c = c->next) {
+        if (c->kind == NODE_SCALAR)
+            spec_secrets_in(c->text, previous, values, NULL);
+        previous = c->kind == NODE_SCALAR ? c->text : NULL;
+    }
+}
+
 /* False when one of them is written otherwise than it reads: in quotes with escapes, folded. */
 static bool stand_as_they_are(const struct strv *values, const char *text)
 {
@@ -91,6 +110,8 @@ char *view_mask_spec(const char *text)
     if (shown) {
         view_collect(node_find(doc_root(d), "env"), &values);
         view_collect(node_find(node_find(doc_root(d), "runtime_env"), "env_vars"), &values);
+        collect_texts(node_find(doc_root(d), "overrides"), &values);
+        collect_texts(node_find(doc_root(d), "entrypoint"), &values);
         doc_free(d);
         shown = stand_as_they_are(&values, text);
     }

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/spec/spec.h"
+#include "core/spec/spec_secret.h"
 #include "core/verl/cmdline.h"
 #include "fsroot/attempt/attempt.h"
 #include "fsroot/attempt/install.h"
@@ -124,7 +125,8 @@ struct made {
     struct cmdline cmd;
     struct pairs config_env;
     char *job_dir, *attempt_dir, *hook_dir, *uroot, *user_code, *script;
-    bool has_verl; /* its version was found, and is no guess */
+    struct strv hidden; /* of its arguments, what looks like a key */
+    bool has_verl;      /* its version was found, and is no guess */
 };
 
 static void made_release(struct made *m)
@@ -132,6 +134,7 @@ static void made_release(struct made *m)
     spec_release(&m->spec);
     cmdline_release(&m->cmd);
     pairs_release(&m->config_env);
+    strv_release(&m->hidden);
     char *texts[] = {m->job_dir, m->attempt_dir, m->hook_dir, m->uroot, m->user_code, m->script};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
@@ -197,6 +200,7 @@ static int launchplan_read_spec(const struct launchplan *p, struct made *m, stru
     if (r < 0)
         return r;
     code_apply(p->snapshots, &m->spec);
+    spec_list_secrets(&m->spec, &m->hidden);
     r = spec_put_inputs(&m->spec, p->inputs, err);
     if (r == 0 && p->model_path)
         set_str(&m->spec.model_id, p->model_path);
@@ -311,6 +315,8 @@ static char *payload_text(const struct launchplan *p)
 static void learn_secrets(const struct launchplan *p, const struct made *m, struct mask *ret)
 {
     struct pairs open = {0}, secret = {0};
+    for (size_t i = 0; i < m->hidden.n; i++)
+        mask_add(ret, m->hidden.v[i]);
     mask_env(ret, &m->cmd.env, &p->secrets, &open, &secret);
     pairs_release(&open);
     pairs_wipe(&secret);
@@ -427,6 +433,7 @@ static int write_dir(const struct launchplan *p, const struct made *m, struct er
                                .cwd = m->cmd.cwd ? m->cmd.cwd : m->attempt_dir,
                                .env = &env,
                                .secrets = &p->secrets,
+                               .hidden = &m->hidden,
                                .ray_id = p->ray_id,
                                .pythonpath_prefix = prefix,
                                .stop_grace = m->spec.stop_grace,

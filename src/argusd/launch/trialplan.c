@@ -343,10 +343,11 @@ static void learn(struct trialplan *p, const struct pairs *secret)
             mask_add(&p->mask, secret->v[i].value);
 }
 
-/* Called by launchplan with what only it can make. */
-static int make(const struct launchplan_trial *t, void *arg, struct err *err)
+/* Of a spec that holds what the job will really read, see spec_final(). */
+static int trialplan_make_final(struct trialplan *p,
+                                const struct launchplan_trial *t,
+                                struct err *err)
 {
-    struct trialplan *p = arg;
     struct buf out = BUF_INIT(ASK_MAX);
     struct jout j = jout_begin(&out);
     _cleanup_(freep) char *dir = trial_dir(p);
@@ -366,6 +367,18 @@ static int make(const struct launchplan_trial *t, void *arg, struct err *err)
             r = write_ask(p, buf_str(&out), dir, t->secret, err);
     }
     buf_release(&out);
+    return r;
+}
+
+/* Called by launchplan with what only it can make. */
+static int make(const struct launchplan_trial *t, void *arg, struct err *err)
+{
+    struct spec final;
+    struct launchplan_trial own = *t;
+    (void)spec_final(t->spec, &final); /* all of it is tried alike */
+    own.spec = &final;
+    int r = trialplan_make_final(arg, &own, err);
+    spec_release(&final);
     return r;
 }
 

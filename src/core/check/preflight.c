@@ -63,6 +63,7 @@ static bool preflight_is_below(const char *path, const char *root)
 }
 
 static void plan_model(const struct spec *s,
+                       const char *field,
                        const struct preflight_where *where,
                        struct preflight_facts *f)
 {
@@ -74,7 +75,8 @@ static void plan_model(const struct spec *s,
     if (!is_path && (!where->hf_home || (is_away && !where->hf_is_ours)))
         return;
     f->model = xcalloc(1, sizeof(*f->model));
-    *f->model = (struct preflight_model){.path = is_path ? xstrdup(s->model_id)
+    *f->model = (struct preflight_model){.field = field,
+                                         .path = is_path ? xstrdup(s->model_id)
                                                          : hub_dir(where->hf_home, s->model_id),
                                          .cache = is_away ? xstrdup(where->hf_home) : NULL,
                                          .is_hub = !is_path,
@@ -93,23 +95,34 @@ static void plan_resume(const struct spec *s,
     preflight_add_file(f, "resume", PREFLIGHT_CHECKPOINT, path);
 }
 
+static const char *placed_by(unsigned replaced, enum spec_replaced part, const char *key)
+{
+    return replaced & part ? "overrides" : key;
+}
+
 void preflight_plan(const struct spec *s,
                     const struct preflight_where *where,
                     struct preflight_facts *ret)
 {
+    struct spec final;
+    unsigned replaced = spec_final(s, &final);
     *ret = (struct preflight_facts){0};
     preflight_add_file(ret, "code_path", PREFLIGHT_DIR, s->code_path);
     preflight_add_file(ret, "working_dir", PREFLIGHT_DIR, s->working_dir);
     add_files(ret, "extra_pythonpath", PREFLIGHT_DIR, &s->extra_pythonpath);
     preflight_add_file(ret, "runtime_env.py_executable", PREFLIGHT_PROGRAM, s->py_executable);
     if (workload_is_verl((enum workload)s->workload)) {
-        add_files(ret, "train_file", PREFLIGHT_DATA, &s->train_file);
-        add_files(ret, "val_file", PREFLIGHT_DATA, &s->val_file);
+        add_files(ret, placed_by(replaced, SPEC_REPLACED_TRAIN, "train_file"), PREFLIGHT_DATA,
+                  &final.train_file);
+        add_files(ret, placed_by(replaced, SPEC_REPLACED_VAL, "val_file"), PREFLIGHT_DATA,
+                  &final.val_file);
         add_config_files(ret, s);
     }
-    preflight_add_file(ret, "reward_fn_path", PREFLIGHT_REWARD, s->reward_file);
-    plan_model(s, where, ret);
+    preflight_add_file(ret, placed_by(replaced, SPEC_REPLACED_REWARD, "reward_fn_path"),
+                       PREFLIGHT_REWARD, final.reward_file);
+    plan_model(&final, placed_by(replaced, SPEC_REPLACED_MODEL, "model_id"), where, ret);
     plan_resume(s, where, ret);
+    spec_release(&final);
 }
 
 bool preflight_has_work(const struct preflight_facts *f)
@@ -378,8 +391,12 @@ void preflight_judge(const struct spec *s,
                      struct problems *ps)
 {
     preflight_judge_files(where, f, ps);
-    if (f->model)
-        preflight_judge_model(s, where, f->real_root, f->model, ps);
+    if (f->model) {
+        struct spec final;
+        (void)spec_final(s, &final); /* what was replaced is in the facts */
+        preflight_judge_model(&final, where, f->real_root, f->model, ps);
+        spec_release(&final);
+    }
     if (v) {
         judge_version(s, v, ps);
         preflight_judge_sizes(s, v, ps);

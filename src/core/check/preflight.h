@@ -56,11 +56,12 @@ struct preflight_shard {
 enum { PREFLIGHT_SHARDS_MAX = 4096 };
 
 struct preflight_model {
-    char *path;      /* a directory; of a hub id: the one of the cache that holds snapshots/ */
-    char *cache;     /* of a hub id: the directory of argus.yaml in which it is; NULL: the root */
-    bool is_hub;     /* model_id is a Hugging Face id */
-    bool is_offline; /* and nothing may be fetched */
-    bool only_there; /* merge: a directory that is not empty, no more is asked */
+    const char *field; /* static: who names it */
+    char *path;        /* a directory; of a hub id: the one of the cache that holds snapshots/ */
+    char *cache;       /* of a hub id: the directory of argus.yaml in which it is; NULL: the root */
+    bool is_hub;       /* model_id is a Hugging Face id */
+    bool is_offline;   /* and nothing may be fetched */
+    bool only_there;   /* merge: a directory that is not empty, no more is asked */
 
     /* The look: */
     int error;
@@ -102,7 +103,8 @@ struct preflight_where {
     bool hf_offline;
 };
 
-/* Fill in what is to be looked at. */
+/* Fill in what is to be looked at: what the job will read, so the values of overrides before
+ * those of the spec's own keys. */
 void preflight_plan(const struct spec *s,
                     const struct preflight_where *where,
                     struct preflight_facts *ret);

@@ -8,7 +8,6 @@
 
 #include "base/str.h"
 
-static const char FIELD[] = "model_id";
 /* FSDP saves weights and both moments of Adam, each as 32-bit numbers. */
 enum { WEIGHT_BYTES = 4, OPTIMISER_BYTES = 8 };
 
@@ -17,12 +16,12 @@ enum { WEIGHT_BYTES = 4, OPTIMISER_BYTES = 8 };
 static void judge_absent(const struct spec *s, const struct preflight_model *m, struct problems *ps)
 {
     if (!m->is_hub) {
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0,
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0,
                      m->error == EACCES ? "model_denied" : "model_absent",
                      MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
         return;
     }
-    problems_add(ps, m->is_offline ? PROBLEM_ERROR : PROBLEM_WARNING, FIELD, 0, 0,
+    problems_add(ps, m->is_offline ? PROBLEM_ERROR : PROBLEM_WARNING, m->field, 0, 0,
                  m->is_offline ? "model_offline" : "model_not_cached",
                  MESSAGE_ARGS(MESSAGE_STR("model", s->model_id)));
 }
@@ -48,32 +47,32 @@ static bool judge_shard(const struct preflight_model *m,
     if (d->is_elsewhere)
         return false;
     if (d->error == ENOENT)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_missing",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "shard_missing",
                      MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
                                   MESSAGE_STR("index", str_or(m->index_name, "*.index.json"))));
     else if (d->error)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_unreadable",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "shard_unreadable",
                      MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
                                   MESSAGE_STR("why", strerror(d->error))));
     else if (what && !is_zip)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_other_kind",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "shard_other_kind",
                      MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
                                   MESSAGE_STR("file", what)));
     else if (d->broken)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_broken",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "shard_broken",
                      MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
                                   MESSAGE_KEPT("why", d->broken)));
     else if (d->wants && d->size < d->wants)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_half",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "shard_half",
                      MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
                                   MESSAGE_STR("has", has), MESSAGE_NUM("bytes", d->size),
                                   MESSAGE_STR("wants", wants), MESSAGE_NUM("wanted", d->wants)));
     else if (d->wants && d->size > d->wants)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_longer",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "shard_longer",
                      MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path),
                                   MESSAGE_STR("has", has), MESSAGE_STR("wants", wants)));
     else if (!d->size)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "shard_empty",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "shard_empty",
                      MESSAGE_ARGS(MESSAGE_STR("shard", d->name), MESSAGE_STR("path", m->path)));
     else
         return false;
@@ -87,15 +86,15 @@ static void judge_shards(const struct preflight_model *m, struct problems *ps)
     for (size_t i = 0; i < m->n_shards && bad < TOLD_MAX; i++)
         bad += judge_shard(m, &m->shards[i], ps);
     if (bad == TOLD_MAX && m->n_shards > TOLD_MAX)
-        problems_add(ps, PROBLEM_WARNING, FIELD, 0, 0, "shards_not_looked_at",
+        problems_add(ps, PROBLEM_WARNING, m->field, 0, 0, "shards_not_looked_at",
                      MESSAGE_ARGS(MESSAGE_NUM("bad", TOLD_MAX), MESSAGE_NUM("all", m->n_shards)));
     if (m->index_broken)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "index_broken",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "index_broken",
                      MESSAGE_ARGS(MESSAGE_STR("path", m->path),
                                   MESSAGE_STR("name", str_or(m->index_name, "")),
                                   MESSAGE_KEPT("why", m->index_broken)));
     else if (!m->n_shards)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_no_weights",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "model_no_weights",
                      MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
 }
 
@@ -112,27 +111,27 @@ void preflight_judge_model(const struct spec *s,
         return;
     }
     if (!m->is_dir) {
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_is_file",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "model_is_file",
                      MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
         return;
     }
     if (m->real && real_root && !m->is_hub &&
-        preflight_judge_real(FIELD, m->path, m->real, real_root, where, ps))
+        preflight_judge_real(m->field, m->path, m->real, real_root, where, ps))
         return;
     if (m->is_empty)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_empty",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "model_empty",
                      MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
     if (m->is_empty || m->only_there)
         return;
     if (!m->has_config)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_no_config",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "model_no_config",
                      MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
     if (m->config_broken)
         problems_add(
-            ps, PROBLEM_ERROR, FIELD, 0, 0, "model_config_broken",
+            ps, PROBLEM_ERROR, m->field, 0, 0, "model_config_broken",
             MESSAGE_ARGS(MESSAGE_STR("path", m->path), MESSAGE_KEPT("why", m->config_broken)));
     if (!m->has_tokenizer)
-        problems_add(ps, PROBLEM_ERROR, FIELD, 0, 0, "model_no_tokenizer",
+        problems_add(ps, PROBLEM_ERROR, m->field, 0, 0, "model_no_tokenizer",
                      MESSAGE_ARGS(MESSAGE_STR("path", m->path)));
     judge_shards(m, ps);
 }

@@ -45,7 +45,13 @@ enum spec_resume { SPEC_RESUME_AUTO, SPEC_RESUME_NEVER, SPEC_RESUME_JOB };
 /* Where what needs no GPU runs: on the leased nodes, or on any worker. */
 enum spec_spread { SPEC_SPREAD_LEASE, SPEC_SPREAD_CLUSTER };
 
-enum { SPEC_ID_MAX = 63, SPEC_ID_BUF = 64, SPEC_SECRETS_MAX = 32, SPEC_SECRET_NAME_MAX = 64 };
+enum {
+    SPEC_ID_MAX = 63,
+    SPEC_ID_BUF = 64,
+    SPEC_SECRETS_MAX = 32,
+    SPEC_SECRET_NAME_MAX = 64,
+    SPEC_JOB_NAME_MAX = 200, /* letters */
+};
 
 struct spec_limits {
     double gpus_per_job; /* of one gang; 0 = no limit */
@@ -157,6 +163,18 @@ bool spec_is_input_name(const char *text);
 /* Put what they mean in their place: a JSON array of {"key":"train_file", "text": the name,
  * "files": [paths]}; NULL is none. */
 must_check int spec_put_inputs(struct spec *s, const char *inputs, struct err *err);
+/* What the job will really read: `s` with the values of overrides that go before train_file,
+ * val_file, model_id and reward_fn_path in their place. One whose value is only known later (${…})
+ * leaves nothing there. *ret is released by spec_release(). Returns what was replaced. */
+enum spec_replaced {
+    SPEC_REPLACED_TRAIN = 1 << 0,
+    SPEC_REPLACED_VAL = 1 << 1,
+    SPEC_REPLACED_MODEL = 1 << 2,
+    SPEC_REPLACED_REWARD = 1 << 3,
+};
+unsigned spec_final(const struct spec *s, struct spec *ret);
+/* The key of the spec that this override's key (n bytes) goes before; NULL: none. */
+const char *spec_field_of_override(const struct spec *s, const char *key, size_t n);
 /* The model of model_id in that array: its directory, and its hash without the word "sha256:"; both
  * yours. False: there is none, or its hash is not known. */
 bool spec_find_model(const char *inputs, char **ret_path, char **ret_hash);

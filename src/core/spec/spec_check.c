@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "core/spec/restart.h"
 #include "core/spec/snapshot.h"
+#include "core/spec/spec_secret.h"
 #include "core/spec/spec_table.h"
 #include "core/spec/tracker.h"
 
@@ -30,6 +31,19 @@ static void spec_check_complain(const struct spec_check *c,
 {
     const struct node *n = node_find_path(c->root, field);
     problems_add(c->ps, level, field, n ? n->line : 0, n ? n->column : 0, code, args);
+}
+
+void spec_problem_at(const struct spec_place *at,
+                     enum problem_level level,
+                     const char *code,
+                     const struct message_arg *args)
+{
+    const struct node *n = node_find_path(at->c->root, at->field);
+    const struct node *item = n && n->kind == NODE_SEQ ? n->first : NULL;
+    for (size_t i = 0; item && i < at->item; i++)
+        item = item->next;
+    n = item ? item : n;
+    problems_add(at->c->ps, level, at->field, n ? n->line : 0, n ? n->column : 0, code, args);
 }
 
 void spec_error(const struct spec_check *c,
@@ -307,16 +321,127 @@ static void check_secrets(const struct spec *s, const struct spec_check *c)
     }
 }
 
+/* Everybody who sees the job sees its overrides and its command line. */
+static void check_secret_texts(const struct strv *list,
+                               const char *field,
+                               const struct spec_check *c)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        struct strv values = {0}, names = {0};
+        const struct spec_place at = {.c = c, .field = field, .item = i};
+        spec_secrets_in(list->v[i], i ? list->v[i - 1] : NULL, &values, &names);
+        for (size_t k = 0; k < names.n; k++)
+            spec_problem_at(
+                &at, PROBLEM_WARNING, "text_looks_secret",
+                MESSAGE_ARGS(MESSAGE_STR("field", field), MESSAGE_STR("name", names.v[k])));
+        strv_release(&values);
+        strv_release(&names);
+    }
+}
+
+/* ---- the entrypoint ---- */
+
+/* One argument, and one variable, is at most this long for the kernel: MAX_ARG_STRLEN. */
+enum { ARGUMENT_MAX = 128 * 1024 - 1 };
+
+/* The quote that ends the one at s, or the last byte of the line. */
+static const char *shell_quote_end(const char *s)
+{
+    const char quote = *s;
+    while (s[1] && *++s != quote)
+        if (*s == '\\' && quote == '"' && s[1])
+            s++;
+    return s;
+}
+
+/* "a | b": the exit status is that of b alone, whatever becomes of a. */
+static bool has_silent_pipe(const char *line)
+{
+    if (strstr(line, "pipefail"))
+        return false;
+    for (const char *s = line; *s; s++) {
+        bool begins_word = s == line || strchr(" \t\n;", s[-1]);
+        if (*s == '\\' && s[1])
+            s++;
+        else if (*s == '"' || *s == '\'')
+            s = shell_quote_end(s);
+        else if (*s == '#' && begins_word)
+            s += strcspn(s, "\n") - 1;
+        else if (*s == '|' && s[1] == '|')
+            s++;
+        else if (*s == '|' && !(s > line && s[-1] == '>'))
+            return true;
+    }
+    return false;
+}
+
+/* The line of a shell: the entrypoint as a text, or what follows "sh -c". NULL: there is none. */
+static const char *shell_line(const struct spec *s)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
+    if (s->entrypoint_is_shell)
+        return s->entrypoint.v[0];
+    const char *slash = s->entrypoint.n ? strrchr(s->entrypoint.v[0], '/') : NULL;
+    const char *program = slash ? slash + 1 : s->entrypoint.n ? s->entrypoint.v[0] : "";
+    bool is_shell = false;
+    for (size_t i = 0; i < array_len(shells); i++)
+        is_shell |= !strcmp(program, shells[i]);
+    is_shell = is_shell && !strv_has(&s->entrypoint, "pipefail");
+    for (size_t i = 1; is_shell && i + 1 < s->entrypoint.n; i++)
+        if (s->entrypoint.v[i][0] == '-' && str_ends(s->entrypoint.v[i], "c"))
+            return s->entrypoint.v[i + 1];
+    return NULL;
+}
+
+static void check_entrypoint(const struct spec *s, const struct spec_check *c)
+{
+    const struct strv *e = &s->entrypoint;
+    bool blank = e->n && !e->v[0][strspn(e->v[0], " \t\r\n")];
+    if (blank && s->entrypoint_is_shell)
+        spec_error(c, "entrypoint", "entrypoint_empty", MESSAGE_NO_ARGS);
+    else if (blank)
+        spec_error(c, "entrypoint", "entrypoint_no_program", MESSAGE_NO_ARGS);
+    for (size_t i = 0; i < e->n; i++)
+        if (strlen(e->v[i]) > ARGUMENT_MAX)
+            spec_error(c, "entrypoint", "argument_too_long",
+                       MESSAGE_ARGS(MESSAGE_NUM("bytes", strlen(e->v[i])),
+                                    MESSAGE_NUM("most", ARGUMENT_MAX)));
+    const char *line = shell_line(s);
+    if (line && has_silent_pipe(line))
+        spec_warning(c, "entrypoint", "entrypoint_pipe", MESSAGE_NO_ARGS);
+    check_secret_texts(e, "entrypoint", c);
+    check_secret_texts(&s->overrides, "overrides", c);
+}
+
+/* ---- names ---- */
+
+/* It stands in tables, in titles and in files of the job. */
+static void check_job_name(const struct spec *s, const struct spec_check *c)
+{
+    size_t letters = 0;
+    bool control = false;
+    for (const char *p = str_or(s->name, ""); *p; p++) {
+        letters += (*p & 0xc0) != 0x80;
+        control |= (unsigned char)*p < ' ' || *p == 0x7f ||
+                   ((unsigned char)*p == 0xc2 && (unsigned char)p[1] < 0xa0);
+    }
+    if (letters > SPEC_JOB_NAME_MAX)
+        spec_error(
+            c, "name", "job_name_long",
+            MESSAGE_ARGS(MESSAGE_NUM("letters", letters), MESSAGE_NUM("most", SPEC_JOB_NAME_MAX)));
+    if (control)
+        spec_error(c, "name", "job_name_control", MESSAGE_NO_ARGS);
+}
+
 static void spec_check_names(const struct spec *s, const struct spec_check *c)
 {
     struct err err = {0};
+    check_job_name(s, c);
     if (s->id && spec_check_id(s->id, &err) < 0)
         spec_error_of(c, "submission_id", &err);
     for (size_t i = 0; i < s->after.n; i++)
         if (spec_check_id(s->after.v[i], &err) < 0)
             spec_error_of(c, "after", &err);
-    if (s->entrypoint_is_shell && !s->entrypoint.v[0][strspn(s->entrypoint.v[0], " \t\n")])
-        spec_error(c, "entrypoint", "entrypoint_empty", MESSAGE_NO_ARGS);
     check_secrets(s, c);
 }
 
@@ -326,6 +451,7 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
     if (word && str_eq(word->text, workload_to_string((enum workload)s->workload)))
         check_needs(s, c);
     spec_check_names(s, c);
+    check_entrypoint(s, c);
     check_code(s, c);
     check_gang(s, lim, c);
     check_resources(s, c);

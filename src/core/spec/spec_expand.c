@@ -234,6 +234,30 @@ static void expand_reward(struct expansion *x, struct spec *s)
     s->reward_fn_path = xasprintf("%s:%s", s->reward_file, s->reward_function);
 }
 
+static void check_final_path(struct expansion *x, const char *path)
+{
+    if (!path || *path != '/')
+        return;
+    _cleanup_(freep) char *copy = xstrdup(path);
+    expand_path(x, "overrides", &copy);
+}
+
+/* What overrides put in the place of data, model and reward lies where those may lie. */
+static void check_final(struct expansion *x, const struct spec *s)
+{
+    struct spec final;
+    unsigned replaced = spec_final(s, &final);
+    for (size_t i = 0; replaced & SPEC_REPLACED_TRAIN && i < final.train_file.n; i++)
+        check_final_path(x, final.train_file.v[i]);
+    for (size_t i = 0; replaced & SPEC_REPLACED_VAL && i < final.val_file.n; i++)
+        check_final_path(x, final.val_file.v[i]);
+    if (replaced & SPEC_REPLACED_MODEL)
+        check_final_path(x, final.model_id);
+    if (replaced & SPEC_REPLACED_REWARD)
+        check_final_path(x, final.reward_file);
+    spec_release(&final);
+}
+
 int spec_expand(struct spec *s, const struct spec_roots *roots, struct problems *ps)
 {
     size_t errors = ps->errors;
@@ -251,6 +275,7 @@ int spec_expand(struct spec *s, const struct spec_roots *roots, struct problems 
     expand_list(&x, "entrypoint", &s->entrypoint);
     expand_list(&x, "overrides", &s->overrides);
     expand_file_overrides(&x, &s->overrides);
+    check_final(&x, s);
     if (s->tracking_uri)
         expand_text(&x, "tracking.uri", &s->tracking_uri);
     return ps->errors > errors ? ERR_BAD_SPEC : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec_inputs.c - registered names in a spec, and what took their place at submit; see spec.h.
+/* spec_inputs.c - registered names in a spec, what took their place at submit, and what overrides
+ * put in their place; see spec.h.
  *
  * What a name means is decided once and kept with the job: a version that is registered later
  * changes nothing of a job that waits. */
@@ -8,6 +9,7 @@
 
 #include "base/str.h"
 #include "core/spec/dataref.h"
+#include "core/spec/hydra_read.h"
 #include "core/spec/spec.h"
 
 enum { INPUTS_MAX = 1 << 20 };
@@ -80,4 +82,107 @@ int spec_put_inputs(struct spec *s, const char *inputs, struct err *err)
             set_str(&s->model_id, first);
     }
     return 0;
+}
+
+/* ---- what overrides put in their place ---- */
+
+#define OF(w) (1u << (w))
+/* Of every release of verl: a key that one has not is refused for itself. */
+static const struct placed {
+    const char *key, *field;
+    unsigned workloads;
+    enum spec_replaced part;
+} placed_keys[] = {
+    {"data.train_files", "train_file", OF(WORKLOAD_PPO) | OF(WORKLOAD_GRPO) | OF(WORKLOAD_SFT),
+     SPEC_REPLACED_TRAIN},
+    {"data.val_files", "val_file", OF(WORKLOAD_PPO) | OF(WORKLOAD_GRPO) | OF(WORKLOAD_SFT),
+     SPEC_REPLACED_VAL},
+    {"data.path", "val_file", OF(WORKLOAD_EVAL) | OF(WORKLOAD_GENERATE), SPEC_REPLACED_VAL},
+    {"data.train_files", "val_file", OF(WORKLOAD_GENERATE), SPEC_REPLACED_VAL},
+    {"actor_rollout_ref.model.path", "model_id",
+     OF(WORKLOAD_PPO) | OF(WORKLOAD_GRPO) | OF(WORKLOAD_GENERATE), SPEC_REPLACED_MODEL},
+    {"model.path", "model_id", OF(WORKLOAD_SFT) | OF(WORKLOAD_GENERATE), SPEC_REPLACED_MODEL},
+    {"model.partial_pretrain", "model_id", OF(WORKLOAD_SFT), SPEC_REPLACED_MODEL},
+    {"custom_reward_function.path", "reward_fn_path",
+     OF(WORKLOAD_PPO) | OF(WORKLOAD_GRPO) | OF(WORKLOAD_EVAL), SPEC_REPLACED_REWARD},
+    {"reward.custom_reward_function.path", "reward_fn_path",
+     OF(WORKLOAD_PPO) | OF(WORKLOAD_GRPO) | OF(WORKLOAD_EVAL), SPEC_REPLACED_REWARD},
+};
+
+static bool spec_is_placed(const struct spec *s, const struct placed *p)
+{
+    return p->workloads & OF(s->workload);
+}
+
+const char *spec_field_of_override(const struct spec *s, const char *key, size_t n)
+{
+    for (size_t i = 0; i < array_len(placed_keys); i++)
+        if (spec_is_placed(s, &placed_keys[i]) && strlen(placed_keys[i].key) == n &&
+            !strncmp(placed_keys[i].key, key, n))
+            return placed_keys[i].field;
+    return NULL;
+}
+
+/* The reward of an override: a file, or verl's word for a module. */
+static void put_reward_path(struct spec *s, const char *path)
+{
+    static const char module[] = "pkg://";
+    bool is_module = path && str_starts(path, module);
+    set_str(&s->reward_fn_path, path);
+    set_str(&s->reward_file, is_module ? NULL : path);
+    set_str(&s->reward_module, is_module ? path + sizeof(module) - 1 : NULL);
+}
+
+static void put_part(struct spec *s, enum spec_replaced part, const struct strv *texts)
+{
+    const char *first = texts->n ? texts->v[0] : NULL;
+    if (part == SPEC_REPLACED_MODEL) {
+        set_str(&s->model_id, first);
+        return;
+    }
+    if (part == SPEC_REPLACED_REWARD) {
+        put_reward_path(s, first);
+        return;
+    }
+    struct strv *list = part == SPEC_REPLACED_TRAIN ? &s->train_file : &s->val_file;
+    strv_release(list);
+    for (size_t i = 0; i < texts->n; i++)
+        strv_add(list, texts->v[i]);
+}
+
+static void put_reward_name(struct spec *s)
+{
+    static const char *const keys[] = {"custom_reward_function.name",
+                                       "reward.custom_reward_function.name"};
+    for (size_t i = 0; i < array_len(keys); i++) {
+        const char *value = spec_override_find(s, keys[i]);
+        _cleanup_(freep) char *text = value ? xasprintf("%s=%s", keys[i], value) : NULL;
+        struct hydra_value v = {0};
+        if (text && hydra_read(text, &v) == HYDRA_FINE && v.is_known && v.texts.n == 1)
+            set_str(&s->reward_function, v.texts.v[0]);
+        hydra_value_release(&v);
+    }
+}
+
+unsigned spec_final(const struct spec *s, struct spec *ret)
+{
+    unsigned replaced = 0;
+    *ret = (struct spec){0};
+    spec_copy(ret, s);
+    for (size_t i = 0; i < array_len(placed_keys); i++) {
+        const struct placed *p = &placed_keys[i];
+        const char *value = spec_is_placed(s, p) ? spec_override_find(s, p->key) : NULL;
+        if (!value)
+            continue;
+        _cleanup_(freep) char *text = xasprintf("%s=%s", p->key, value);
+        struct hydra_value v;
+        bool known = hydra_read(text, &v) == HYDRA_FINE && v.is_known;
+        const struct strv none = {0};
+        put_part(ret, p->part, known ? &v.texts : &none);
+        hydra_value_release(&v);
+        replaced |= p->part;
+    }
+    if (s->reward_fn_path || (replaced & SPEC_REPLACED_REWARD))
+        put_reward_name(ret);
+    return replaced;
 }

@@ -9,6 +9,8 @@
 
 #include "base/message.h"
 #include "base/str.h"
+#include "core/spec/hydra_read.h"
+#include "core/spec/spec_secret.h"
 #include "core/spec/spec_table.h"
 
 struct owned {
@@ -74,43 +76,140 @@ static bool is_owned(const char *key, size_t n, const char *name, bool mapping)
     return mapping && !strncmp(key, name, n) && name[n] == '.';
 }
 
-static void check_flag(const char *o, enum workload w, const struct spec_check *c)
+static void check_flag(const char *o, enum workload w, const struct spec_place *at)
 {
     if (w == WORKLOAD_MERGE && (str_starts(o, "--local_dir") || str_starts(o, "--target_dir")))
-        spec_error(c, "overrides", "override_owned_result",
-                   MESSAGE_ARGS(MESSAGE_STR("override", o)));
+        spec_problem_at(at, PROBLEM_ERROR, "override_owned_result",
+                        MESSAGE_ARGS(MESSAGE_STR("override", o)));
     if (w != WORKLOAD_MERGE && !str_starts(o, "--config-name="))
-        spec_error(c, "overrides", "override_option", MESSAGE_ARGS(MESSAGE_STR("override", o)));
+        spec_problem_at(at, PROBLEM_ERROR, "override_option",
+                        MESSAGE_ARGS(MESSAGE_STR("override", o)));
 }
 
-static void check_override(const char *o, const struct spec_check *c)
+/* True: it sets what the platform owns, and that is told. */
+static bool check_owner(const char *o, const struct spec_place *at)
 {
     const char *key;
     size_t n = key_part(o, &key);
     const char *equals = strchr(o, '=');
     bool mapping = (equals && equals[1 + strspn(equals + 1, " \t")] == '{') || o[0] == '~';
-    if (n == 0 || (!equals && o[0] != '~')) {
-        spec_error(c, "overrides", "override_form", MESSAGE_ARGS(MESSAGE_STR("override", o)));
-        return;
-    }
     for (size_t i = 0; i < array_len(owned_keys); i++) {
         if (!is_owned(key, n, owned_keys[i].name, mapping))
             continue;
-        spec_error(c, "overrides", owned_keys[i].code,
-                   MESSAGE_ARGS(MESSAGE_STR("override", o),
-                                MESSAGE_STR("owned", owned_keys[i].name),
-                                MESSAGE_STR("use", str_or(owned_keys[i].instead, ""))));
+        spec_problem_at(at, PROBLEM_ERROR, owned_keys[i].code,
+                        MESSAGE_ARGS(MESSAGE_STR("override", o),
+                                     MESSAGE_STR("owned", owned_keys[i].name),
+                                     MESSAGE_STR("use", str_or(owned_keys[i].instead, ""))));
+        return true;
+    }
+    return false;
+}
+
+/* As an item of a YAML list: in quotes where a plain text would end early or be another. */
+static char *as_yaml_item(const char *text)
+{
+    bool plain = !strstr(text, ": ") && !strstr(text, " #") && !strpbrk(text, "\n\t") &&
+                 !str_ends(text, ":") && !str_ends(text, " ") && *text && !strchr("~$@", *text);
+    if (plain)
+        return xstrdup(text);
+    _cleanup_(json_unrefp) json_t *v = json_string(text);
+    char *quoted = v ? json_dumps(v, JSON_ENCODE_ANY) : NULL;
+    return quoted ? quoted : xstrdup(text);
+}
+
+static void refuse_grammar(const char *o, const struct hydra_value *v, const struct spec_place *at)
+{
+    static const char *const codes[] = {
+        [HYDRA_BAD_KEY] = "override_bad_key",     [HYDRA_BAD_VALUE] = "override_bad_value",
+        [HYDRA_SWEEP] = "override_sweep",         [HYDRA_NO_CALL] = "override_bad_value",
+        [HYDRA_OPEN_NAME] = "override_open_name",
+    };
+    _cleanup_(freep) char *near = hydra_nearest(o);
+    _cleanup_(freep) char *item = near ? as_yaml_item(near) : NULL;
+    const char *rest = v->at < strlen(o) ? o + v->at : "";
+    spec_problem_at(at, PROBLEM_ERROR, codes[v->fault],
+                    MESSAGE_ARGS(MESSAGE_STR("override", o), MESSAGE_STR("rest", rest),
+                                 MESSAGE_STR("near", str_or(item, ""))));
+}
+
+/* A list that came with the quotes of a shell is one text to Hydra. */
+static void warn_of_quoted_list(const char *o,
+                                const struct hydra_value *v,
+                                const struct spec_place *at)
+{
+    const char *text = v->is_quoted && v->texts.n == 1 ? v->texts.v[0] : "";
+    if (*text != '[' && *text != '{')
+        return;
+    _cleanup_(freep) char *bare = xasprintf("%.*s%s", (int)v->value, o, text);
+    _cleanup_(freep) char *near = hydra_nearest(bare);
+    struct hydra_value inner;
+    if (near && hydra_read(near, &inner) == HYDRA_FINE && !inner.is_quoted) {
+        _cleanup_(freep) char *item = as_yaml_item(near);
+        spec_problem_at(at, PROBLEM_WARNING, "override_quoted_list",
+                        MESSAGE_ARGS(MESSAGE_STR("override", o), MESSAGE_STR("near", item)));
+    }
+    if (near)
+        hydra_value_release(&inner);
+}
+
+static bool names_the_same(const struct spec *s, const char *field, const struct strv *texts)
+{
+    const char *one = str_eq(field, "model_id") ? s->model_id : s->reward_fn_path;
+    const struct strv *list = str_eq(field, "train_file") ? &s->train_file
+                              : str_eq(field, "val_file") ? &s->val_file
+                                                          : NULL;
+    if (!list)
+        return !one || (texts->n == 1 && str_eq(one, texts->v[0]));
+    for (size_t i = 0; i < list->n && list->n == texts->n; i++)
+        if (strcmp(list->v[i], texts->v[i]) != 0)
+            return false;
+    return !list->n || list->n == texts->n;
+}
+
+/* Two places say what the job reads: the override counts. */
+static void warn_of_second_place(const struct spec *s,
+                                 const char *o,
+                                 const struct hydra_value *v,
+                                 const struct spec_place *at)
+{
+    const char *key;
+    size_t n = key_part(o, &key);
+    const char *field = *o == '~' ? NULL : spec_field_of_override(s, key, n);
+    _cleanup_(strv_release) struct strv raw = {0}; /* ${SHARED_ROOT}/x is as it is in the key */
+    strv_add(&raw, o + v->value);
+    if (field && !names_the_same(s, field, v->is_known ? &v->texts : &raw))
+        spec_problem_at(at, PROBLEM_WARNING, "override_replaces",
+                        MESSAGE_ARGS(MESSAGE_STR("override", o), MESSAGE_STR("field", field)));
+}
+
+static void check_override(const struct spec *s, const char *o, const struct spec_place *at)
+{
+    const char *key;
+    struct hydra_value v;
+    if (key_part(o, &key) == 0 || (!strchr(o, '=') && o[0] != '~')) {
+        spec_problem_at(at, PROBLEM_ERROR, "override_form",
+                        MESSAGE_ARGS(MESSAGE_STR("override", o)));
         return;
     }
+    if (check_owner(o, at))
+        return;
+    if (hydra_read(o, &v) != HYDRA_FINE) {
+        refuse_grammar(o, &v, at);
+    } else {
+        warn_of_quoted_list(o, &v, at);
+        warn_of_second_place(s, o, &v, at);
+    }
+    hydra_value_release(&v);
 }
 
 void spec_check_overrides(const struct spec *s, const struct spec_check *c)
 {
     for (size_t i = 0; i < s->overrides.n; i++) {
+        const struct spec_place at = {.c = c, .field = "overrides", .item = i};
         if (is_flag(s->overrides.v[i]) || s->workload == WORKLOAD_MERGE)
-            check_flag(s->overrides.v[i], (enum workload)s->workload, c);
+            check_flag(s->overrides.v[i], (enum workload)s->workload, &at);
         else
-            check_override(s->overrides.v[i], c);
+            check_override(s, s->overrides.v[i], &at);
     }
 }
 
@@ -197,8 +296,46 @@ static bool spec_override_is_env_name(const char *s)
     return !*s;
 }
 
+/* Ray gives a job its whole runtime_env in one variable, RAY_JOB_CONFIG_JSON_ENV_VAR, as JSON in
+ * ASCII; the kernel starts no program with a variable of more than 128 KiB. The rest is for what
+ * argus.yaml and argusd add. */
+enum { ENV_BYTES_MAX = 112 * 1024 };
+
+/* As Python's json writes the text: \\uXXXX beyond ASCII, two of them beyond 16 bits. */
+static size_t json_ascii_bytes(const char *text)
+{
+    size_t bytes = 2;
+    for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
+        bool escaped = strchr("\"\\\n\r\t\b\f", *s) != NULL;
+        if (*s < 0x80)
+            bytes += escaped ? 2 : *s < 0x20 || *s == 0x7f ? 6 : 1;
+        else if (*s >= 0xc0)
+            bytes += *s >= 0xf0 ? 12 : 6;
+    }
+    return bytes;
+}
+
+static void check_env_size(const struct spec *s, const char *field, const struct spec_check *c)
+{
+    size_t all = 0, most = 0;
+    const char *largest = "";
+    for (size_t i = 0; i < s->env.n; i++) {
+        size_t bytes = json_ascii_bytes(s->env.v[i].key) + json_ascii_bytes(s->env.v[i].value) + 4;
+        if (bytes > most) {
+            most = bytes;
+            largest = s->env.v[i].key;
+        }
+        all += bytes;
+    }
+    if (all > ENV_BYTES_MAX)
+        spec_error(c, field, "env_too_large",
+                   MESSAGE_ARGS(MESSAGE_NUM("bytes", all), MESSAGE_NUM("most", ENV_BYTES_MAX),
+                                MESSAGE_STR("name", largest), MESSAGE_NUM("size", most)));
+}
+
 void spec_check_env(const struct spec *s, const struct spec_check *c)
 {
+    check_env_size(s, spec_is_given(c->root, "env") ? "env" : "runtime_env.env_vars", c);
     for (size_t i = 0; i < s->env.n; i++) {
         const char *name = s->env.v[i].key, *instead = NULL;
         const char *field = spec_is_given(c->root, "env") ? "env" : "runtime_env.env_vars";

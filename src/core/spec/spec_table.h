@@ -25,6 +25,17 @@ void spec_warning(const struct spec_check *c,
 /* What another check says of the field. */
 void spec_error_of(const struct spec_check *c, const char *field, const struct err *err);
 
+/* One item of a list, told at its own place. */
+struct spec_place {
+    const struct spec_check *c;
+    const char *field;
+    size_t item;
+};
+void spec_problem_at(const struct spec_place *at,
+                     enum problem_level level,
+                     const char *code,
+                     const struct message_arg *args);
+
 /* True if the key was written and is not null. */
 bool spec_is_given(const struct node *root, const char *path);
 

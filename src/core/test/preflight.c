@@ -380,6 +380,42 @@ static void judges_what_a_release_cannot_do(void **state)
     version("workload: generate\n" TWO_FILES, "0.9.1", NULL, NULL);
 }
 
+/* An override's file is looked at, and not the one that nobody reads. */
+static void plans_what_overrides_put_there(void **state)
+{
+    struct preflight_facts f;
+    struct spec s;
+    struct problems ps = {0};
+    (void)state;
+    read_spec(GRPO "reward_fn_path: /s/r.py\n"
+                   "overrides: [\"data.train_files=['/s/x.parquet','/s/y.parquet']\", "
+                   "data.val_files=/s/z.parquet, actor_rollout_ref.model.path=/s/m2, "
+                   "custom_reward_function.path=/s/own.py]\n",
+              &s);
+    preflight_plan(&s, &where, &f);
+    static const char *const wanted[] = {"/s/x.parquet", "/s/y.parquet", "/s/z.parquet",
+                                         "/s/own.py"};
+    assert_int_equal(f.n_files, array_len(wanted));
+    for (size_t i = 0; i < f.n_files; i++) {
+        assert_string_equal(f.files[i].path, wanted[i]);
+        assert_string_equal(f.files[i].field, "overrides");
+        f.files[i].is_file = true;
+    }
+    assert_string_equal(f.model->path, "/s/m2");
+    f.model->error = ENOENT;
+    preflight_judge_model(&s, &where, "/s", f.model, &ps);
+    assert_string_equal(ps.v[0].field, "overrides");
+    problems_release(&ps);
+    preflight_release(&f);
+    spec_release(&s);
+    read_spec(GRPO "overrides: ['data.train_files=${a.b}']\n", &s);
+    preflight_plan(&s, &where, &f); /* known to Hydra alone */
+    for (size_t i = 0; i < f.n_files; i++)
+        assert_string_not_equal(f.files[i].field, "train_file");
+    preflight_release(&f);
+    spec_release(&s);
+}
+
 static void plans_what_to_look_at(void **state)
 {
     (void)state;
@@ -430,6 +466,7 @@ int main(void)
         cmocka_unit_test(names_the_configuration),
         cmocka_unit_test(warns_of_a_device_that_waits),
         cmocka_unit_test(judges_what_a_release_cannot_do),
+        cmocka_unit_test(plans_what_overrides_put_there),
         cmocka_unit_test(plans_what_to_look_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -505,6 +505,199 @@ static void rewards(void **state)
 }
 
 /* One canonical form; what is no path of the head is left to Hydra. */
+static bool is_said(const struct result *x, const char *code, const char *part)
+{
+    const struct problem *p = find(x, "overrides", code);
+    return p && strstr(unit_problem(p), part);
+}
+
+/* What Hydra cannot parse is told before a node is taken, with a spelling that it can. */
+static void overrides_that_hydra_cannot_read(void **state)
+{
+    static const char *const rows[][3] = {
+        {"trainer.experiment_name=lr=1e-6", "override_bad_value",
+         "trainer.experiment_name='lr=1e-6'"},
+        {"trainer.experiment_name=数学", "override_bad_value", "trainer.experiment_name='数学'"},
+        {"trainer.experiment_name=run #7", "override_bad_value",
+         "\"trainer.experiment_name='run #7'\""},
+        {"trainer.logger=[console, wandb", "override_bad_value", "trainer.logger=[console, wandb]"},
+        {"trainer.logger=console,wandb", "override_sweep", "trainer.logger=[console,wandb]"},
+        {"+a.b={\"c\": 1}", "override_bad_value", "\"+a.b={c: 1}\""},
+        {"a.b = 1", "override_bad_key", "a.b=1"},
+        {" a.b=1", "override_bad_key", "a.b=1"},
+        {"a.b=choice(1,2)", "override_sweep", "several runs"},
+        {"a.b=f(1)", "override_bad_value", "a.b='f(1)'"},
+        {"a.b='x ${'", "override_open_name", "does not close"},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct result x;
+        _cleanup_(json_unrefp) json_t *text = json_string(rows[i][0]);
+        _cleanup_(freep) char *quoted = json_dumps(text, JSON_ENCODE_ANY);
+        _cleanup_(freep) char *yaml = xasprintf(PPO "overrides:\n  - a.b=1\n  - %s\n", quoted);
+        read_all(yaml, &x);
+        assert_int_equal(x.ps.errors, 1);
+        if (!is_said(&x, rows[i][1], rows[i][2]))
+            fail_msg("%s: %s", rows[i][0], unit_problem(&x.ps.v[0]));
+        const struct problem *p = find(&x, "overrides", rows[i][1]);
+        assert_int_equal(p->column, 5); /* of the item, and not of the list */
+        release(&x);
+    }
+}
+
+/* Told, and accepted: a shell's quotes, and two places that say the same thing. */
+static void overrides_that_are_told(void **state)
+{
+    static const struct {
+        const char *override, *code, *part;
+    } rows[] = {
+        {"trainer.logger='[\"console\",\"wandb\"]'", "override_quoted_list",
+         "trainer.logger=[\"console\",\"wandb\"]"},
+        {"data.train_files=\"['/s/x.parquet']\"", "override_quoted_list", "one text here"},
+        {"data.train_files=/s/other.parquet", "override_replaces", "goes before 'train_file'"},
+        {"++data.val_files=[/s/a, /s/b]", "override_replaces", "goes before 'val_file'"},
+        {"actor_rollout_ref.model.path=/s/m2", "override_replaces", "goes before 'model_id'"},
+        {"data.train_files=/s/train.parquet", NULL, NULL},
+        {"trainer.note='[x'", NULL, NULL},
+        {"trainer.note='(see [1])'", NULL, NULL},
+        {"a.b=${c.d}", NULL, NULL},
+    };
+    static const char spec[] = "workload: ppo\nn_gpus_per_node: 1\nmodel_id: /s/m\n"
+                               "train_file: /s/train.parquet\nval_file: /s/v.parquet\n";
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct result x;
+        _cleanup_(json_unrefp) json_t *text = json_string(rows[i].override);
+        _cleanup_(freep) char *quoted = json_dumps(text, JSON_ENCODE_ANY);
+        _cleanup_(freep) char *yaml = xasprintf("%soverrides: [%s]\n", spec, quoted);
+        read_all(yaml, &x);
+        assert_int_equal(x.ps.errors, 0);
+        if (!rows[i].code)
+            assert_int_equal(x.ps.n, 0);
+        else if (!is_said(&x, rows[i].code, rows[i].part))
+            fail_msg("%s: %s", rows[i].override, x.ps.n ? unit_problem(&x.ps.v[0]) : "nothing");
+        release(&x);
+    }
+}
+
+/* What the job will really read. */
+static void final_values(void **state)
+{
+    struct result x;
+    struct spec final;
+    (void)state;
+    read_all(
+        "workload: grpo\nn_gpus_per_node: 1\nmodel_id: /s/m\ntrain_file: /s/a\nval_file: /s/b\n"
+        "reward_fn_path: /s/r.py:one\n"
+        "overrides:\n"
+        "  - data.train_files=/s/first\n"
+        "  - data.train_files=['${SHARED_ROOT}/c d',/s/e]\n"
+        "  - data.val_files=${other.key}\n"
+        "  - +reward.custom_reward_function.path=pkg://own.reward\n"
+        "  - reward.custom_reward_function.name=two\n",
+        &x);
+    assert_int_equal(x.ps.errors, 0);
+    assert_int_equal(spec_final(&x.spec, &final),
+                     SPEC_REPLACED_TRAIN | SPEC_REPLACED_VAL | SPEC_REPLACED_REWARD);
+    assert_int_equal(final.train_file.n, 2);
+    assert_string_equal(final.train_file.v[0], "/s/c d");
+    assert_string_equal(final.train_file.v[1], "/s/e");
+    assert_int_equal(final.val_file.n, 0);
+    assert_string_equal(final.model_id, "/s/m");
+    assert_null(final.reward_file);
+    assert_string_equal(final.reward_module, "own.reward");
+    assert_string_equal(final.reward_function, "two");
+    assert_string_equal(x.spec.train_file.v[0], "/s/a");
+    spec_release(&final);
+    release(&x);
+    refused("workload: sft\nn_gpus_per_node: 1\nmodel_id: /s/m\ntrain_file: /s/a\n"
+            "overrides: [data.train_files=/nowhere/x.parquet]\n",
+            "overrides", "path_outside_root");
+    refused("workload: sft\nn_gpus_per_node: 1\nmodel_id: /s/m\ntrain_file: /s/a\n"
+            "overrides: ['model.path=${SHARED_ROOT}/users/bob/m']\n",
+            "overrides", "path_of_other_user");
+}
+
+/* What a spec says in so many words, and what it costs. */
+static void texts_with_a_limit(void **state)
+{
+    char many[900] = "", long_name[420] = "";
+    (void)state;
+    for (int i = 0; i < 201; i++)
+        memcpy(long_name + 2 * i, "\xc3\xa9", 3);
+    memcpy(many, long_name, 400);
+    _cleanup_(freep) char *fits = xasprintf("workload: ray\nentrypoint: a\nname: %s\n", many);
+    struct result x;
+    read_all(fits, &x);
+    assert_int_equal(x.ps.n, 0); /* letters count, not bytes */
+    release(&x);
+    _cleanup_(freep) char *beyond =
+        xasprintf("workload: ray\nentrypoint: a\nname: %s\n", long_name);
+    refused(beyond, "name", "job_name_long");
+    refused("workload: ray\nentrypoint: a\nname: \"a\\nb\"\n", "name", "job_name_control");
+    refused("workload: ray\nentrypoint: a\nname: \"a\\x1b[31m\"\n", "name", "job_name_control");
+    refused("workload: ray\nentrypoint: a\nname: \"a\\x9bm\"\n", "name", "job_name_control");
+    refused("workload: ray\nentrypoint: ['']\n", "entrypoint", "entrypoint_no_program");
+    refused("workload: ray\nentrypoint: [\" \", a]\n", "entrypoint", "entrypoint_no_program");
+    refused("workload: ray\nentrypoint: \" \\n\"\n", "entrypoint", "entrypoint_empty");
+    refused("workload: ray\nentrypoint: []\n", "entrypoint", "workload_needs");
+}
+
+/* Ray puts all of it into one variable, as JSON in ASCII. */
+static void environments_that_ray_cannot_pass_on(void **state)
+{
+    enum { HALF = 60 * 1024 };
+    _cleanup_(freep) char *half = xcalloc(1, HALF + 1), *letters = xcalloc(1, HALF + 1);
+    (void)state;
+    memset(half, 'x', HALF);
+    for (size_t i = 0; i < 20 * 1024; i++)
+        memcpy(letters + 3 * i, "\xe5\xbc\xba", 3);
+    struct result x;
+    _cleanup_(freep) char *fits = xasprintf("workload: ray\nentrypoint: a\nenv: {A: %s}\n", half);
+    read_all(fits, &x);
+    assert_int_equal(x.ps.errors, 0);
+    release(&x);
+    _cleanup_(freep) char *both =
+        xasprintf("workload: ray\nentrypoint: a\nenv: {A: %s, LONGEST: %s1}\n", half, half);
+    refused(both, "env", "'LONGEST' takes");
+    _cleanup_(freep) char *wide =
+        xasprintf("workload: ray\nentrypoint: a\nruntime_env: {env_vars: {A: %s}}\n", letters);
+    refused(wide, "runtime_env.env_vars", "env_too_large"); /* 6 bytes each */
+}
+
+static void entrypoints_that_are_told(void **state)
+{
+    static const struct {
+        const char *entrypoint, *code;
+    } rows[] = {
+        {"python3 train.py | tee log", "entrypoint_pipe"},
+        {"'python3 train.py 2>&1 |& tee log'", "entrypoint_pipe"},
+        {"[bash, -lc, 'python3 train.py | tee log']", "entrypoint_pipe"},
+        {"[/bin/sh, -c, 'a|b']", "entrypoint_pipe"},
+        {"set -o pipefail; python3 train.py | tee log", NULL},
+        {"[bash, -o, pipefail, -c, 'true || a']", NULL},
+        {"python3 train.py || exit 3", NULL},
+        {"echo 'a | b'", NULL},
+        {"\"echo \\\"a | b\\\" >| file\"", NULL},
+        {"[echo, 'a | b']", NULL},
+        {"\"echo a # | b\"", NULL},
+        {"python3 t.py --api-key 0f1e2d3c4b5a69788796a5b4", "text_looks_secret"},
+        {"[python3, t.py, --api-key, 0f1e2d3c4b5a69788796a5b4]", "text_looks_secret"},
+        {"[python3, t.py, --api-key, $API_KEY]", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct result x;
+        _cleanup_(freep) char *yaml =
+            xasprintf("workload: ray\nentrypoint: %s\n", rows[i].entrypoint);
+        read_all(yaml, &x);
+        assert_int_equal(x.ps.errors, 0);
+        if (rows[i].code ? !find(&x, "entrypoint", rows[i].code) : x.ps.n > 0)
+            fail_msg("%s: %s", rows[i].entrypoint, x.ps.n ? unit_problem(&x.ps.v[0]) : "nothing");
+        release(&x);
+    }
+}
+
 static void overrides_that_name_files(void **state)
 {
     static const char *const rows[][2] = {
@@ -762,6 +955,12 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(words_for_an_entrypoint),
         cmocka_unit_test(owned_overrides_in_every_disguise),
+        cmocka_unit_test(overrides_that_hydra_cannot_read),
+        cmocka_unit_test(overrides_that_are_told),
+        cmocka_unit_test(final_values),
+        cmocka_unit_test(texts_with_a_limit),
+        cmocka_unit_test(environments_that_ray_cannot_pass_on),
+        cmocka_unit_test(entrypoints_that_are_told),
         cmocka_unit_test(limits),
         cmocka_unit_test(paths_stay_under_the_roots),
         cmocka_unit_test(paths_become_canonical),

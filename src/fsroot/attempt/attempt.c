@@ -273,6 +273,8 @@ int fsroot_attempt_write(const struct fsroot_attempt *a, struct err *err)
     r = check_not_started(&p, err);
     if (r < 0)
         return r;
+    for (size_t i = 0; a->hidden && i < a->hidden->n; i++)
+        mask_add(&p.mask, a->hidden->v[i]);
     mask_env(&p.mask, a->env, a->secrets, &p.open_env, &p.secret_env);
     plan_argv(&p);
     r = make_directories(&p, err);

@@ -20,6 +20,7 @@ struct fsroot_attempt {
     const char *cwd;               /* NULL: where Ray starts it */
     const struct pairs *env;       /* set over Ray's, exact bytes; may be NULL */
     const struct pairs *secrets;   /* further environment, all of it secret; may be NULL */
+    const struct strv *hidden;     /* texts with stars in their place in what others read */
     const char *ray_id;            /* names the file of Ray's workers; NULL: there are none */
     const char *pythonpath_prefix; /* NULL: none */
     usec_t stop_grace;
