@@ -163,6 +163,9 @@ struct http_options {
     void *app;            /* given to handlers and authenticate; borrowed */
 };
 
+/* Can these PEM files be read by http_server_open()? Neither may be NULL. ERR_USAGE, -errno. */
+must_check int http_check_tls(const char *cert, const char *key, struct err *err);
+
 /* Listens at once. ERR_USAGE (address, table), -EADDRINUSE…, with one sentence. */
 must_check int http_server_open(const struct http_options *opt,
                                 struct http_server **ret,

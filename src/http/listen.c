@@ -13,7 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 
 union address {
     struct sockaddr any;
@@ -21,20 +23,44 @@ union address {
     struct sockaddr_in6 v6;
 };
 
+/* The same address as it must be written, where that can be seen; "" where it cannot. */
+static void listen_nearest(const char *host, size_t n, const char *colon, char ret[static 128])
+{
+    struct in6_addr v6;
+    char text[64] = "";
+    *ret = 0;
+    if (n >= sizeof(text) || !colon || !colon[1])
+        return;
+    memcpy(text, host, n);
+    if (inet_pton(AF_INET6, text, &v6) == 1)
+        text_printf_to(ret, 128, "[%s]%s", text, colon);
+    else if (!n || !strcmp(text, "*"))
+        text_printf_to(ret, 128, "0.0.0.0%s", colon);
+    else if (!strcmp(text, "localhost"))
+        text_printf_to(ret, 128, "127.0.0.1%s", colon);
+}
+
+static int listen_refuse(const char *text, const char *code, const char *near, struct err *err)
+{
+    return message_refuse(err, ERR_USAGE, code,
+                          MESSAGE_ARGS(MESSAGE_STR("listen", text), MESSAGE_STR("near", near)));
+}
+
 static int listen_parse(const char *text, union address *ret, struct err *err)
 {
-    char host[64];
+    char host[64], near[128];
     int64_t port = 0;
-    const char *colon = strrchr(text, ':');
+    const char *colon = strrchr(text, ':'), *begin = text;
     size_t n = colon ? (size_t)(colon - text) : 0;
     bool is_v6 = n > 2 && text[0] == '[' && text[n - 1] == ']';
+    listen_nearest(text, n, colon, near);
     if (is_v6) {
-        text++;
+        begin++;
         n -= 2;
     }
     if (!colon || n >= sizeof(host) || str_to_int(colon + 1, 0, 65535, &port, NULL) < 0)
-        return err_set(err, ERR_USAGE, "bad address '%s': write HOST:PORT or [HOST]:PORT", text);
-    memcpy(host, text, n);
+        return listen_refuse(text, "listen_form", "", err);
+    memcpy(host, begin, n);
     host[n] = 0;
     memset(ret, 0, sizeof(*ret));
     if (is_v6) {
@@ -45,10 +71,15 @@ static int listen_parse(const char *text, union address *ret, struct err *err)
         ret->v4.sin_port = htons((uint16_t)port);
     }
     void *to = is_v6 ? (void *)&ret->v6.sin6_addr : (void *)&ret->v4.sin_addr;
-    if (inet_pton(ret->any.sa_family, host, to) != 1)
-        return err_set(err, ERR_USAGE, "bad address '%s': the host is an IP address, not a name",
-                       host);
-    return 0;
+    return inet_pton(ret->any.sa_family, host, to) == 1
+               ? 0
+               : listen_refuse(text, "listen_host", near, err);
+}
+
+int listen_check(const char *address, struct err *err)
+{
+    union address a;
+    return listen_parse(address, &a, err);
 }
 
 static int bind_and_listen(int fd, union address *a)

@@ -5,6 +5,9 @@
 
 #include "base/err.h"
 
+/* Is this an address that listen_open() takes? ERR_USAGE with a code. Nothing is opened. */
+must_check int listen_check(const char *address, struct err *err);
+
 /* "127.0.0.1:8080" or "[::1]:8080"; port 0 = any. The descriptor is the caller's to close;
  * *ret_port is the one that it got. ERR_USAGE, or -errno of the failed call. */
 must_check int listen_open(const char *address, int *ret_fd, unsigned *ret_port, struct err *err);

@@ -322,6 +322,14 @@ static void pem_freep(char **text)
     free(*text);
 }
 
+int http_check_tls(const char *cert, const char *key, struct err *err)
+{
+    _cleanup_(freep) char *open_text = NULL;
+    _cleanup_(pem_freep) char *secret = NULL;
+    int r = read_pem(cert, false, &open_text, err);
+    return r < 0 ? r : read_pem(key, true, &secret, err);
+}
+
 printf_like(2, 0) static void server_on_log(void *arg, const char *fmt, va_list ap)
 {
     (void)arg;

@@ -152,7 +152,7 @@ int reply_error(const struct wire_reply *reply, const char *what, struct err *er
 
 /* -- start and end ------------------------------------------------------------------ */
 
-static int check_url(const char *url, struct err *err)
+int ray_check_address(const char *url, struct err *err)
 {
     CURLU *parts = curl_url();
     assert(parts);
@@ -186,7 +186,7 @@ static void read_options(const struct ray_options *opt, struct ray_client *rc)
 
 int ray_client_new(const struct ray_options *opt, struct ray_client **ret, struct err *err)
 {
-    int r = check_url(opt->base_url, err);
+    int r = ray_check_address(opt->base_url, err);
     if (r < 0)
         return r;
     struct wire_options wire = {

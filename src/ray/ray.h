@@ -40,6 +40,9 @@ struct ray_options {
     size_t list_reply_max_bytes; /* of a list [16 MiB]: parsed in one turn, so bounded */
 };
 
+/* Is this the URL of a dashboard that ray_client_new() takes? ERR_USAGE with a code. */
+must_check int ray_check_address(const char *url, struct err *err);
+
 /* ERR_USAGE: a URL or User-Agent that cannot be used. */
 must_check int ray_client_new(const struct ray_options *opt,
                               struct ray_client **ret,

@@ -15,7 +15,11 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/check/manifest.h"
+#include "core/spec/nodespec.h"
 #include "core/spec/tracker.h"
+#include "http/http.h"
+#include "http/listen.h"
+#include "ray/ray.h"
 #include "ray/reach.h"
 
 enum { TOKEN_FILE_MAX = 4096 };
@@ -324,18 +328,29 @@ static void check_absolute(const struct node *root,
 
 static bool is_loopback(const char *listen)
 {
-    return str_starts(listen, "127.") || str_starts(listen, "localhost:") ||
-           str_starts(listen, "[::1]:");
+    return str_starts(listen, "127.") || str_starts(listen, "[::1]:");
+}
+
+/* What the code says that will use the value, at the place of a dotted key. */
+static void settings_complain_of(const struct node *root,
+                                 struct problems *ps,
+                                 const char *key,
+                                 const struct err *err)
+{
+    const struct node *n = node_find_path(root, key);
+    problems_add_err(ps, PROBLEM_ERROR, key, n ? n->line : 0, n ? n->column : 0, err);
 }
 
 static void check_address(struct settings *s, const struct node *root, struct problems *ps)
 {
+    struct err err = {0};
+    bool is_old = s->old_address && !s->ray_address;
     if (s->old_address && s->ray_address)
         settings_complain(root, ps, "address", "conf_address_twice", MESSAGE_NO_ARGS);
     if (!s->ray_address)
         s->ray_address = xstrdup(str_or(s->old_address, "http://127.0.0.1:8265"));
-    if (!str_starts(s->ray_address, "http://") && !str_starts(s->ray_address, "https://"))
-        settings_complain(root, ps, "ray", "conf_ray_address", MESSAGE_NO_ARGS);
+    if (ray_check_address(s->ray_address, &err) < 0)
+        settings_complain_of(root, ps, is_old ? "address" : "ray.address", &err);
 }
 
 static void check_trackers(const struct settings *s, const struct node *root, struct problems *ps)
@@ -348,15 +363,16 @@ static void check_trackers(const struct settings *s, const struct node *root, st
 
 static void check_listen(const struct settings *s, const struct node *root, struct problems *ps)
 {
-    const char *colon = strrchr(s->listen, ':');
-    int64_t port;
-    if (!colon || str_to_int(colon + 1, 0, 65535, &port, NULL) < 0)
-        settings_complain(root, ps, "listen", "conf_listen_port", MESSAGE_NO_ARGS);
-    if (!is_loopback(s->listen) && !s->tls_cert)
+    struct err err = {0};
+    if (listen_check(s->listen, &err) < 0)
+        settings_complain_of(root, ps, "listen", &err);
+    else if (!is_loopback(s->listen) && !s->tls_cert)
         problems_add(ps, PROBLEM_WARNING, "listen", 0, 0, "conf_clear_text",
                      MESSAGE_ARGS(MESSAGE_STR("listen", s->listen)));
     if (!s->tls_cert != !s->tls_key)
         settings_complain(root, ps, "tls", "conf_tls_half", MESSAGE_NO_ARGS);
+    else if (s->tls_cert && http_check_tls(s->tls_cert, s->tls_key, &err) < 0)
+        settings_complain_of(root, ps, "tls", &err);
 }
 
 /* Pages of notebooks have an origin of their own. */
@@ -373,7 +389,10 @@ static void check_notebooks(const struct settings *s, const struct node *root, s
     const char *own_port = str_starts(url, "https://") ? ":443" : ":80"; /* browsers leave it out */
     if (!*host || *host == ':' || host[strcspn(host, "/?#@ \t\r\n")] || str_ends(host, own_port))
         settings_complain(root, ps, "notebooks", "conf_notebooks_url", MESSAGE_NO_ARGS);
-    if (!is_loopback(s->notebooks_listen ? s->notebooks_listen : s->listen) && !s->tls_cert)
+    struct err err = {0};
+    if (s->notebooks_listen && listen_check(s->notebooks_listen, &err) < 0)
+        settings_complain_of(root, ps, "notebooks.listen", &err);
+    else if (!is_loopback(str_or(s->notebooks_listen, s->listen)) && !s->tls_cert)
         problems_add(ps, PROBLEM_WARNING, "notebooks.listen", 0, 0, "conf_clear_text",
                      MESSAGE_ARGS(MESSAGE_STR("listen", str_or(s->notebooks_listen, ""))));
 }
@@ -383,7 +402,8 @@ static void split_url(const char *url, char *host, size_t size, int *ret_port)
 {
     const char *begin = strstr(url, "://");
     begin = begin ? begin + 3 : url;
-    size_t n = strcspn(begin, "/:");
+    size_t brackets = *begin == '[' ? strcspn(begin, "]") : 0; /* of an IPv6 address */
+    size_t n = brackets + strcspn(begin + brackets, "/:");
     int64_t port = 0;
     text_printf_to(host, size, "%.*s", (int)n, begin); /* cut: no host of ours */
     if (begin[n] == ':') {
@@ -437,8 +457,13 @@ static void check_head(const struct settings *s, const struct node *root, struct
     split_url(s->ray_address, host, sizeof(host), &port);
     if (!s->head_managed)
         return;
+    struct err err = {0};
     if (!s->head_host)
         settings_complain(root, ps, "ray", "conf_head_host", MESSAGE_NO_ARGS);
+    else if (nodespec_check_host(s->head_host, &err) < 0)
+        settings_complain_of(root, ps, "ray.head.host", &err);
+    if (s->head_ssh_host && nodespec_check_host(s->head_ssh_host, &err) < 0)
+        settings_complain_of(root, ps, "ray.head.ssh.host", &err);
     if (!port)
         settings_complain(root, ps, "ray", "conf_head_port", MESSAGE_NO_ARGS);
     if (s->head_ray_bin && *s->head_ray_bin != '/')

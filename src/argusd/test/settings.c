@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
+#include "base/text.h"
 #include "base/unit.h"
 
 /* Loads the text from a file; what was wrong goes to said. */
@@ -82,6 +84,57 @@ static void test_keys_that_go_together(void **state)
     expect("shared_root: /m\naddress: http://a:1\n", 0, "");
 }
 
+/* By the code that opens the socket, asks Ray, and starts ssh. */
+static void test_what_the_start_refuses(void **state)
+{
+    static const struct {
+        const char *listen, *part; /* NULL: it is taken */
+    } listens[] = {
+        {"127.0.0.1:8470", NULL},
+        {"'[::1]:8470'", NULL},
+        {"localhost:8470", "write 127.0.0.1:8470"},
+        {"'::1:8470'", "write [::1]:8470"},
+        {"'*:8470'", "write 0.0.0.0:8470"},
+        {"':8470'", "write 0.0.0.0:8470"},
+        {"argus.example.org:8470", "not the IP address"},
+        {"127.0.0.1:http", "no address to listen on"},
+        {"127.0.0.1:70000", "no address to listen on"},
+        {"'[127.0.0.1]:8470'", "not the IP address"},
+        {"'[::1'", "no address to listen on"},
+    };
+    static const char *const addresses[] = {"http://::1:8265",   "http://",    "ftp://a:1",
+                                            "http://u:p@a:8265", "http://a:b", "a:8265"};
+    static const char *const hosts[][2] = {
+        {"10.0.0.9:6379", "write 'host: 10.0.0.9' and 'port: 6379'"},
+        {"'[fd00::9]'", "write 'host: fd00::9'"},
+        {"'[fd00::9]:22'", "write 'host: fd00::9' and 'port: 22'"},
+        {"a b", "does not accept"},
+    };
+    char text[200];
+    (void)state;
+    for (size_t i = 0; i < array_len(listens); i++) {
+        text_printf(text, "shared_root: /m\nlisten: %s\n", listens[i].listen);
+        expect(text, listens[i].part ? -EINVAL : 0, str_or(listens[i].part, ""));
+        text_printf(text, "shared_root: /m\nnotebooks: {url: 'http://n:1', listen: %s}\n",
+                    listens[i].listen);
+        expect(text, listens[i].part ? -EINVAL : 0, str_or(listens[i].part, ""));
+    }
+    for (size_t i = 0; i < array_len(addresses); i++) {
+        text_printf(text, "shared_root: /m\nray: {address: '%s'}\n", addresses[i]);
+        expect(text, -EINVAL, "error: 'ray.address'");
+    }
+    expect("shared_root: /m\nray: {address: 'http://[::1]:8265'}\n", 0, "");
+    for (size_t i = 0; i < array_len(hosts); i++) {
+        text_printf(text, "shared_root: /m\nray: {head: {managed: true, host: %s}}\n", hosts[i][0]);
+        expect(text, -EINVAL, hosts[i][1]);
+    }
+    expect("shared_root: /m\nray: {address: 'http://[fd00::9]:8265', "
+           "head: {managed: true, host: 'fd00::9'}}\n",
+           0, "");
+    expect("shared_root: /m\ntls: {cert: /nowhere/a.pem, key: /nowhere/b.pem}\n", -EINVAL,
+           "/nowhere/a.pem");
+}
+
 static void test_no_such_file(void **state)
 {
     (void)state;
@@ -99,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_every_problem_at_once),
         cmocka_unit_test(test_keys_that_go_together),
+        cmocka_unit_test(test_what_the_start_refuses),
         cmocka_unit_test(test_no_such_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

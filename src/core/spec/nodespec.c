@@ -5,6 +5,7 @@
  * ssh or a shell could take for something else. */
 #include "core/spec/nodespec.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,10 +132,39 @@ int nodespec_check_name(const char *name, struct err *err)
     return 0;
 }
 
+/* "::1", "fe80::1%eth0" */
+static bool nodespec_is_v6(const char *host)
+{
+    struct in6_addr v6;
+    _cleanup_(freep) char *bare = xstrndup(host, strcspn(host, "%"));
+    return inet_pton(AF_INET6, bare, &v6) == 1;
+}
+
+/* Brackets and a port belong to URLs; ssh takes the port by itself. */
+int nodespec_check_host(const char *host, struct err *err)
+{
+    const char *colon = strrchr(host, ':'), *end = *host == '[' ? strchr(host, ']') : NULL;
+    const char *port = end ? end + 1 + (end[1] == ':') : colon ? colon + 1 : NULL;
+    if (nodespec_is_word(host, "._-:%") && (!colon || nodespec_is_v6(host)))
+        return 0;
+    _cleanup_(freep) char *own = end     ? xstrndup(host + 1, (size_t)(end - host) - 1)
+                                 : colon ? xstrndup(host, (size_t)(colon - host))
+                                         : xstrdup("");
+    if (!port || port[strspn(port, "0123456789")] || !nodespec_is_word(own, "._-:%"))
+        return message_refuse(err, ERR_BAD_SPEC, "node_host", MESSAGE_NO_ARGS);
+    return message_refuse(err, ERR_BAD_SPEC, "node_host_port",
+                          MESSAGE_ARGS(MESSAGE_STR("host", host), MESSAGE_STR("own", own),
+                                       MESSAGE_STR("port", port)));
+}
+
 static void check_ssh(const struct reading *r, const struct nodespec *s)
 {
-    if (s->host && !nodespec_is_word(s->host, "._-:%"))
-        nodespec_complain(r, "host", NULL, "node_host", MESSAGE_NO_ARGS);
+    struct err err = {0};
+    if (s->host && nodespec_check_host(s->host, &err) < 0) {
+        _cleanup_(freep) char *field = xasprintf("%shost", r->prefix);
+        const struct node *n = node_find(r->root, "host");
+        problems_add_err(r->ps, PROBLEM_ERROR, field, n ? n->line : 0, n ? n->column : 0, &err);
+    }
     if (s->user && !nodespec_is_word(s->user, "._-"))
         nodespec_complain(r, "user", NULL, "node_user", MESSAGE_NO_ARGS);
     if (s->proxy_jump && !nodespec_is_word(s->proxy_jump, "._-:%@,[]"))

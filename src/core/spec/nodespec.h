@@ -74,6 +74,9 @@ bool nodespec_equal(const struct nodespec *a, const struct nodespec *b);
 
 /* [A-Za-z0-9][A-Za-z0-9_.-]{0,62}. "head" is one too, but nobody may give it in a list. */
 must_check int nodespec_check_name(const char *name, struct err *err);
+/* A word that ssh takes as a host: a name or an address, an IPv6 one without brackets; no port.
+ * ERR_BAD_SPEC. */
+must_check int nodespec_check_host(const char *host, struct err *err);
 /* The labels as the scheduler takes them, "a,b"; yours to free(). */
 char *nodespec_pool(const struct nodespec *s);
 /* The same sshd: no two nodes may have it. */
