@@ -219,8 +219,12 @@ static void resolve_model(struct resolving *x)
     bool ours = ref.version || *ref.owner;
     const struct registry_entry *e =
         registry_inputs_find(x, REGISTRY_MODEL, "model_id", text, ours);
-    if (!e)
+    if (!e) {
+        if (!ours && !strchr(text, '/'))
+            problems_add(x->ps, PROBLEM_WARNING, "model_id", 0, 0, "model_not_registered",
+                         MESSAGE_ARGS(MESSAGE_STR("model", text)));
         return;
+    }
     strv_add(&add_input(x, e, "model_id", text)->files, e->path);
 }
 

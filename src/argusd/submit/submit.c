@@ -269,15 +269,11 @@ static int use_checkpoints(struct submit *s, struct err *err)
     return r == 0 ? archives_check_text(s->a->archives, s->inputs, err) : r;
 }
 
-/* Resolves names of data sets, models and checkpoints; the spec may name jobs that its user may
- * see. */
+/* Takes the checkpoints that the spec names; it may name jobs that its user may see. */
 static void submit_check_names(struct submit *s)
 {
     struct err err = {0};
-    if (resolve_names(s) < 0) {
-        submit_tell_problems(s);
-        submit_state_free(s);
-    } else if (use_checkpoints(s, &err) < 0) {
+    if (use_checkpoints(s, &err) < 0) {
         submit_tell(s, &err, "resume", NULL);
         submit_state_free(s);
     } else {
@@ -323,17 +319,84 @@ static void submit_ask_sight(struct submit *s)
     jobsight_ask(s->a, &s->who, &named, submit_on_sight, s, &s->sight);
 }
 
+/* ---- names ---- */
+
+static void submit_add_problem(struct submit *s, const char *field, const struct err *err)
+{
+    problems_add_err(&s->ps, PROBLEM_ERROR, str_or(field, ""), 0, 0, err);
+}
+
+/* At the places of their keys, where somebody wrote the text. */
+static void submit_place_problems(struct submit *s)
+{
+    size_t len = 0;
+    struct problems none = {0};
+    struct doc *d = NULL;
+    const char *text = s->held || s->made ? NULL : given(s, &len);
+    if (text && doc_parse(text, len, true, &d, &none) == 0)
+        for (size_t i = 0; i < s->ps.n; i++) {
+            struct problem *p = &s->ps.v[i];
+            const struct node *n = p->line ? NULL : node_find_path(doc_root(d), p->field);
+            p->line = n ? n->line : p->line;
+            p->column = n ? n->column : p->column;
+        }
+    doc_free(d);
+    problems_release(&none);
+}
+
+static void submit_check_secret_names(struct submit *s)
+{
+    const struct strv *names = &s->spec.secrets;
+    for (size_t i = 0; i < names->n; i++) {
+        const struct strv one = {.v = &names->v[i], .n = 1};
+        struct err err = {0};
+        if (secrets_check(s->a->secrets, s->who.user, s->spec.project, &one, &err) < 0)
+            submit_add_problem(s, "secrets", &err);
+    }
+}
+
+/* Every name that is wrong is told, and not only the first: project, code, secrets, data, model,
+ * and what is not honoured here. True: it was refused and answered. */
+static bool submit_refuse_names(struct submit *s)
+{
+    struct err err = {0}, other = {0};
+    const char *field = NULL, *other_field = NULL;
+    int r = people_check_submit(s->a->people, &s->who, &s->spec, &field, &err);
+    (void)name_code(s); /* told in ps, as all below */
+    submit_check_secret_names(s);
+    if (submit_check_honoured(s, &other_field, &other) < 0)
+        submit_add_problem(s, other_field, &other);
+    (void)resolve_names(s);
+    if (r < 0 && !s->ps.errors && err.code != ERR_BAD_SPEC) {
+        submit_tell(s, &err, field, NULL);
+        return true;
+    }
+    if (r < 0)
+        submit_add_problem(s, field, &err);
+    if (s->ps.errors) {
+        submit_place_problems(s);
+        submit_tell_problems(s);
+    }
+    return s->ps.errors > 0;
+}
+
+/* Could the text be taken apart at all? Then each problem has its key. */
+static bool submit_has_keys(const struct submit *s)
+{
+    for (size_t i = 0; i < s->ps.n; i++)
+        if (s->ps.v[i].level == PROBLEM_ERROR && !*s->ps.v[i].field)
+            return false;
+    return true;
+}
+
 /* What the body says, who may ask for it, and what it names; a refusal is answered here. */
 static void submit_check_spec(struct submit *s)
 {
-    struct err err = {0};
-    const char *field = NULL;
-    bool is_read = submit_read_body(s) == 0 && name_code(s) == 0;
-    if (is_read && people_check_submit(s->a->people, &s->who, &s->spec, &field, &err) < 0) {
-        submit_tell(s, &err, field, NULL);
-        submit_state_free(s);
-    } else if (!is_read) {
+    (void)submit_read_body(s); /* told in ps */
+    if (!submit_has_keys(s)) {
         submit_tell_problems(s);
+        submit_state_free(s);
+    } else if (submit_refuse_names(s)) {
         submit_state_free(s);
     } else {
         submit_ask_sight(s);

@@ -66,9 +66,7 @@ static void check_verl(struct submit *s)
             MESSAGE_ARGS(MESSAGE_STR("path", str_or(path, "")), MESSAGE_STR("near", v->name)));
 }
 
-/* Keys of a JobSpec that this version cannot honour and that do harm when they are ignored:
- * the job would run too early, or other code, or without what it needs. */
-static int check_honoured(const struct submit *s, const char **ret_field, struct err *err)
+int submit_check_honoured(const struct submit *s, const char **ret_field, struct err *err)
 {
     const struct spec *sp = &s->spec;
     const char *ours = s->a->settings->cluster;
@@ -179,7 +177,6 @@ static struct needscheck_ask needs_asked(const struct submit *s)
 static bool submit_refuse(struct submit *s, const struct demand *d, const char *pool)
 {
     struct err err = {0};
-    const char *field = NULL;
     if (check_id(s, &err) < 0) {
         submit_tell(s, &err, "submission_id", NULL);
         return true;
@@ -191,8 +188,6 @@ static bool submit_refuse(struct submit *s, const struct demand *d, const char *
     needscheck(jobs_sched(s->a->jobs), &asked, pool, &s->ps);
     if (!code_is_there(s->a->snapshots, s->snapshots, &err))
         submit_answer_refusal(s, &err, "code");
-    else if (check_honoured(s, &field, &err) < 0)
-        submit_answer_refusal(s, &err, field);
     else if (secretcheck(s->a->secrets, s->who.user, &s->spec, submit_spec_text(s), &err) < 0)
         submit_answer_refusal(s, &err, "secrets");
     else if (fitcheck(s->a->jobs, s->a->cluster, &fit, &s->ps, &err) < 0)

@@ -43,6 +43,11 @@ struct submit {
 void submit_state_free(struct submit *s);
 /* Is there room for one more job at all? */
 must_check int submit_check_room(const struct api *a, struct err *err);
+/* Keys of a JobSpec that this version cannot honour and that do harm when they are ignored: the job
+ * would run too early, or other code, or without what it needs. */
+must_check int submit_check_honoured(const struct submit *s,
+                                     const char **ret_field,
+                                     struct err *err);
 /* The text that the job keeps. */
 const char *submit_spec_text(const struct submit *s);
 
