@@ -171,22 +171,39 @@ static int look_file(struct pack *p, const char *path, const struct stat *st, st
     return r;
 }
 
-static int pack_look_at(struct pack *p, const char *path, struct err *err)
+/* What no snapshot takes, whatever is in it. */
+static int pack_check_at(const struct pack *p,
+                         const char *path,
+                         struct stat *ret_st,
+                         struct err *err)
 {
-    struct stat st;
     int r = snapshot_check_path(path, err);
     if (r < 0)
         return r;
-    if (fstatat(p->dir, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(p->dir, path, ret_st, AT_SYMLINK_NOFOLLOW) < 0)
         return pack_refuse(path, "cli_pack_file", strerror(errno), err);
+    if (S_ISLNK(ret_st->st_mode)) {
+        char target[SNAPSHOT_PATH_MAX + 2];
+        ssize_t n = readlinkat(p->dir, path, target, sizeof(target) - 1);
+        target[n < 0 ? 0 : n] = 0;
+        return n < 0 ? pack_refuse(path, "cli_pack_file", strerror(errno), err)
+                     : snapshot_check_link(path, target, err);
+    }
+    return S_ISREG(ret_st->st_mode) ? 0 : pack_refuse(path, "cli_pack_odd", "", err);
+}
+
+static int pack_look_at(struct pack *p, const char *path, struct err *err)
+{
+    struct stat st;
+    int r = pack_check_at(p, path, &st, err);
+    if (r < 0)
+        return r;
     if (S_ISLNK(st.st_mode))
         return look_link(p, path, err);
-    if (S_ISREG(st.st_mode) && p->most && p->m.bytes + (uint64_t)st.st_size > p->most)
+    if (p->most && p->m.bytes + (uint64_t)st.st_size > p->most)
         return message_refuse(err, ERR_REFUSED, "cli_pack_large",
                               MESSAGE_ARGS(MESSAGE_NUM("most", p->most >> 20)));
-    if (S_ISREG(st.st_mode))
-        return look_file(p, path, &st, err);
-    return pack_refuse(path, "cli_pack_odd", "", err);
+    return look_file(p, path, &st, err);
 }
 
 static int by_path(const void *a, const void *b)
@@ -194,14 +211,46 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+enum { TOLD_MAX = 50 }; /* a tree full of them is not listed file by file */
+
+/* All that cannot be sent, before anything is read: nobody mends a tree one name at a time. */
+static int pack_check_all(const struct pack *p,
+                          const char *dir,
+                          const struct strv *paths,
+                          const struct pack_tell *tell,
+                          struct err *err)
+{
+    struct stat st;
+    struct err first = {0}, other = {0};
+    int bad = 0;
+    for (size_t i = 0; i < paths->n; i++) {
+        if (pack_check_at(p, paths->v[i], &st, bad ? &other : &first) == 0)
+            continue;
+        if (++bad == 2)
+            tell->say(&first, tell->arg);
+        if (bad > 1 && bad <= TOLD_MAX)
+            tell->say(&other, tell->arg);
+    }
+    if (bad == 1)
+        *err = first;
+    return bad == 0 ? 0
+           : bad == 1
+               ? first.code
+               : message_refuse(err, ERR_REFUSED, "cli_pack_several",
+                                MESSAGE_ARGS(MESSAGE_STR("path", dir), MESSAGE_NUM("count", bad)));
+}
+
 /* In the order of the manifest, so that an index in it stays. */
-static int pack_look(struct pack *p, const char *dir, struct err *err)
+static int pack_look(struct pack *p, const char *dir, const struct pack_tell *tell, struct err *err)
 {
     _cleanup_(strv_release) struct strv paths = {0};
-    int r = pack_list(dir, p->dir, &paths, err);
+    int r = pack_list(dir, p->dir, tell, &paths, err);
     if (r < 0)
         return r;
     xsort(paths.v, paths.n, sizeof(char *), by_path);
+    r = pack_check_all(p, dir, &paths, tell, err);
+    if (r < 0)
+        return r;
     p->packed = xcalloc(paths.n + 1, sizeof(bool));
     for (size_t i = 0; i < paths.n && r == 0; i++)
         if (!i || strcmp(paths.v[i - 1], paths.v[i]) != 0) /* git tells of a conflict thrice */
@@ -214,7 +263,11 @@ static int pack_look(struct pack *p, const char *dir, struct err *err)
 
 /* ---- all ---- */
 
-int pack_open(const char *dir, uint64_t most_bytes, struct pack **ret, struct err *err)
+int pack_open(const char *dir,
+              uint64_t most_bytes,
+              const struct pack_tell *tell,
+              struct pack **ret,
+              struct err *err)
 {
     struct pack *p = xcalloc(1, sizeof(*p));
     p->spool = -1;
@@ -229,7 +282,7 @@ int pack_open(const char *dir, uint64_t most_bytes, struct pack **ret, struct er
     if (r == 0) {
         hash_init();
         p->cache = pack_cache_open(dir);
-        r = pack_look(p, dir, err);
+        r = pack_look(p, dir, tell, err);
     }
     if (r < 0) {
         pack_free(p);

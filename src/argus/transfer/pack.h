@@ -11,9 +11,15 @@
 #include "core/check/manifest.h"
 
 struct pack;
-/* Looks at all of it. most_bytes: a ceiling, 0 = none. ERR_REFUSED: above it, or a name or kind of
- * file that no snapshot takes; ERR_USAGE: no directory. */
-must_check int pack_open(const char *dir, uint64_t most_bytes, struct pack **ret, struct err *err);
+struct pack_tell;
+/* Looks at all of it. most_bytes: a ceiling, 0 = none. ERR_REFUSED: above it, or names and kinds of
+ * files that no snapshot takes, each of which is told first where there are several; ERR_USAGE: no
+ * directory. */
+must_check int pack_open(const char *dir,
+                         uint64_t most_bytes,
+                         const struct pack_tell *tell,
+                         struct pack **ret,
+                         struct err *err);
 void pack_free(struct pack *p); /* NULL is fine */
 /* Sorted; borrowed. */
 const struct manifest *pack_manifest(const struct pack *p);

@@ -146,9 +146,14 @@ static bool ask_git(const char *dir, struct buf *out)
 }
 
 /* A file that is gone is no file; a directory is another work tree. */
-static int add_listed(int fd, const char *path, struct strv *ret, struct err *err)
+static int add_listed(int fd,
+                      const char *path,
+                      const struct pack_tell *tell,
+                      struct strv *ret,
+                      struct err *err)
 {
     struct stat st;
+    struct err empty = {0};
     _cleanup_(freep) char *rel = xstrdup(path);
     size_t n = strlen(rel);
     if (n && rel[n - 1] == '/')
@@ -161,13 +166,25 @@ static int add_listed(int fd, const char *path, struct strv *ret, struct err *er
                                     MESSAGE_ARGS(MESSAGE_STR("path", snapshot_show(rel, shown)),
                                                  MESSAGE_STR("why", strerror(errno))));
     }
-    if (S_ISDIR(st.st_mode))
-        return walk_from(fd, rel, ret, err);
-    strv_add(ret, rel);
-    return 0;
+    if (!S_ISDIR(st.st_mode)) {
+        strv_add(ret, rel);
+        return 0;
+    }
+    size_t before = ret->n;
+    int r = walk_from(fd, rel, ret, err);
+    if (r == 0 && ret->n == before) {
+        (void)message_refuse(&empty, ERR_REFUSED, "cli_pack_submodule",
+                             MESSAGE_ARGS(MESSAGE_STR("path", rel))); /* fills it */
+        tell->say(&empty, tell->arg);
+    }
+    return r;
 }
 
-int pack_list(const char *dir, int fd, struct strv *ret, struct err *err)
+int pack_list(const char *dir,
+              int fd,
+              const struct pack_tell *tell,
+              struct strv *ret,
+              struct err *err)
 {
     struct buf listed = BUF_INIT(LIST_BYTES);
     int r = 0;
@@ -176,7 +193,7 @@ int pack_list(const char *dir, int fd, struct strv *ret, struct err *err)
     } else {
         const char *s = buf_str(&listed), *end = s + listed.len;
         for (; r == 0 && s < end; s += strlen(s) + 1)
-            r = add_listed(fd, s, ret, err);
+            r = add_listed(fd, s, tell, ret, err);
     }
     buf_release(&listed);
     return r;

@@ -11,6 +11,7 @@
 
 #include "argus/cli/cli.h"
 #include "argus/transfer/pack.h"
+#include "argus/transfer/pack_list.h"
 #include "argus/transfer/upload.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -81,10 +82,18 @@ static int add_pack(struct cli *cli,
     return r;
 }
 
+static void say_of_tree(const struct err *what, void *arg)
+{
+    const struct cli *cli = arg;
+    _cleanup_(freep) char *text = cli_err_text(cli, what);
+    cli_talk(cli, "%s", text);
+}
+
 static int add_tree(struct cli *cli, const struct snapcall_add *what, json_t **ret, struct err *err)
 {
     struct pack *pack = NULL;
-    int r = pack_open(what->source, what->most_bytes, &pack, err);
+    const struct pack_tell tell = {.say = say_of_tree, .arg = cli};
+    int r = pack_open(what->source, what->most_bytes, &tell, &pack, err);
     if (r == 0)
         r = add_pack(cli, what, pack, ret, err);
     pack_free(pack);
