@@ -4,11 +4,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 
 int json_parse(const char *text, size_t len, size_t max, json_t **ret, struct err *err)
 {
@@ -206,6 +208,17 @@ void jout_int(struct jout *j, const char *key, int64_t value)
 {
     begin_value(j, key);
     (void)buf_add_int(j->out, value); /* overflow: out->failed */
+}
+
+void json_real_text(double v, char ret[static JSON_REAL_TEXT])
+{
+    enum { ALL_DIGITS = 17 };
+    for (int digits = 15; digits <= ALL_DIGITS; digits++) {
+        text_printf_to(ret, JSON_REAL_TEXT, "%.*g", digits, v);
+        double back = strtod(ret, NULL);
+        if (!(back < v) && !(back > v))
+            return;
+    }
 }
 
 void jout_real(struct jout *j, const char *key, double value)

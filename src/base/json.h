@@ -26,6 +26,11 @@ const json_t *json_get_array(const json_t *object, const char *key);
 
 void json_unrefp(json_t **p); /* for _cleanup_ */
 
+enum { JSON_REAL_TEXT = 32 };
+/* The shortest decimal number that reads back as the same double: "1e-05", and not
+ * "1.0000000000000001e-05". v is finite. */
+void json_real_text(double v, char ret[static JSON_REAL_TEXT]);
+
 /* A writer: appends JSON text to a buf and puts commas by itself.
  *   struct jout j = jout_begin(&buf);
  *   jout_open(&j, NULL, '{'); jout_str(&j, "id", id); jout_close(&j, '}');

@@ -87,7 +87,8 @@ void cli_emit(struct cli *cli, const json_t *v, int output)
         buf_release(&text);
         return;
     }
-    (void)json_dumpf(v, cli->out, JSON_INDENT(2)); /* ferror(out) tells at the end */
+    (void)json_dumpf(v, cli->out,
+                     JSON_INDENT(2) | JSON_REAL_PRECISION(15)); /* ferror(out) tells at the end */
     (void)fputc('\n', cli->out);
 }
 

@@ -38,7 +38,7 @@ static void add_scalar(struct buf *out, const json_t *v)
         (void)buf_adds(out, s); /* overflow: out->failed, here and below */
         return;
     }
-    char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+    char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     (void)buf_adds(out, text ? text : "null");
     free(text);
 }

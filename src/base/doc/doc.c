@@ -134,7 +134,7 @@ static const char *json_scalar_text(struct doc *d, const json_t *v)
         text_printf(number, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
         return doc_keep_text(d, number, strlen(number)); /* 20 digits fit */
     case JSON_REAL:
-        text_printf(number, "%.17g", json_real_value(v));
+        json_real_text(json_real_value(v), number);
         return doc_keep_text(d, number, strlen(number));
     case JSON_TRUE:
         return "true";

@@ -50,6 +50,21 @@ static void test_json_with_and_without_places(void **state)
     }
 }
 
+/* A number keeps its shortest spelling on its way through JSON. */
+static void test_json_numbers(void **state)
+{
+    static const char text[] = "{\"a\": 1.0000000000000001e-5, \"b\": 0.1, \"c\": 1e-06, \"d\": "
+                               "0.30000000000000004, \"e\": 3.0, \"f\": 9.9999999999999995e-7}";
+    static const char *const wanted[] = {"1e-05", "0.1",  "1e-06", "0.30000000000000004",
+                                         "3",     "1e-06"};
+    struct doc *d = parse(text, false);
+    size_t i = 0;
+    (void)state;
+    for (const struct node *n = doc_root(d)->first; n; n = n->next)
+        assert_string_equal(n->text, wanted[i++]);
+    doc_free(d);
+}
+
 static void test_scalar_types(void **state)
 {
     (void)state;
@@ -223,11 +238,16 @@ static void test_empty_is_a_mapping(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),       cmocka_unit_test(test_json_with_and_without_places),
-        cmocka_unit_test(test_quoted_texts), cmocka_unit_test(test_scalar_types),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_too_many_nodes),
-        cmocka_unit_test(test_plain_texts),  cmocka_unit_test(test_mistakes_are_named),
-        cmocka_unit_test(test_tags),         cmocka_unit_test(test_empty_is_a_mapping)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_json_with_and_without_places),
+                                       cmocka_unit_test(test_json_numbers),
+                                       cmocka_unit_test(test_quoted_texts),
+                                       cmocka_unit_test(test_scalar_types),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_too_many_nodes),
+                                       cmocka_unit_test(test_plain_texts),
+                                       cmocka_unit_test(test_mistakes_are_named),
+                                       cmocka_unit_test(test_tags),
+                                       cmocka_unit_test(test_empty_is_a_mapping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

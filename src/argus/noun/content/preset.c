@@ -97,8 +97,9 @@ static const struct column PRESETS[] = {
 static void preset_add_value(struct table *t, const json_t *v)
 {
     char *text = json_is_string(v) ? xstrdup(json_string_value(v))
-                 : json_is_null(v) ? NULL
-                                   : json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+                 : json_is_null(v)
+                     ? NULL
+                     : json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
     table_add(t, STYLE_PLAIN, text);
     free(text);
 }
