@@ -220,7 +220,8 @@ int64_t http_stream_sse(struct http_stream *st,
 
 void stream_beat(struct http_stream *st)
 {
-    static const char beat[] = ":\n\n";
+    /* Longer than it must be: curl takes less than one byte a second for a lost connection. */
+    static const char beat[] = ": nothing has happened, the connection is alive\n\n";
     if (st->is_events && !queued(st) && st->req->state == REQ_SENT)
         (void)!http_stream_write(st, beat, sizeof(beat) - 1); /* an empty queue has room */
 }

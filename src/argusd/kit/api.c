@@ -36,8 +36,9 @@ void api_mark_stale(struct http_req *req, const struct api *a)
 int api_authenticate(const struct http_credentials *c, struct http_principal *ret, void *app)
 {
     struct api *a = app;
-    int r = *c->cookie ? sessions_check(a->sessions, c, clock_wall(), ret)
-                       : tokens_check(a->tokens, c->bearer, clock_wall(), ret);
+    int r = *c->cookie   ? sessions_check(a->sessions, c, clock_wall(), ret)
+            : *c->bearer ? tokens_check(a->tokens, c->bearer, clock_wall(), ret)
+                         : http_principal_refuse(ret, "no_token", MESSAGE_NO_ARGS);
     return r < 0 ? r : people_admit(a->people, ret);
 }
 
