@@ -95,16 +95,32 @@ int command_match(int argc, char **argv, const struct command **ret, int *ret_us
     return 0;
 }
 
+/* "ID… [--reason TEXT]": what the command takes. Options that only switch something are left out.
+ */
+static char *command_form(const struct command *c)
+{
+    struct buf out = BUF_INIT(400);
+    (void)buf_adds(&out, str_or(c->args, "")); /* a long one ends where the room does */
+    for (size_t i = 0; i < c->n_opts; i++) {
+        const struct opt *o = &c->opts[i];
+        if (o->type != OPT_FLAG && o->choices != OUTPUT_NAMES && o->arg && !out.failed)
+            (void)buf_addf(&out, "%s[--%s %s]", out.len ? " " : "", o->name, o->arg);
+    }
+    return buf_take(&out);
+}
+
 static int check_args(const struct command *c, const struct strv *args, struct err *err)
 {
+    _cleanup_(freep) char *form = command_form(c);
     if (args->n < c->least)
         return message_refuse(
             err, ERR_USAGE, "cli_needs_args",
             MESSAGE_ARGS(MESSAGE_STR("name", c->name), MESSAGE_STR("args", c->args)));
     if (args->n > c->most)
-        return message_refuse(
-            err, ERR_USAGE, "cli_takes_no",
-            MESSAGE_ARGS(MESSAGE_STR("name", c->name), MESSAGE_STR("word", args->v[c->most])));
+        return message_refuse(err, ERR_USAGE, "cli_takes_no",
+                              MESSAGE_ARGS(MESSAGE_STR("name", c->name),
+                                           MESSAGE_STR("word", args->v[c->most]),
+                                           MESSAGE_STR("form", form)));
     return 0;
 }
 

@@ -31,6 +31,8 @@ void listing_print(struct cli *cli,
     int dropped = table_print(t, &cli->term, output == OUTPUT_WIDE, cli->out);
     if (table_rows(t) && dropped)
         cli_say(cli, "say_columns_hidden", "", "", "");
+    else if (!table_rows(t) && l->unsettled && json_get_bool(answer, l->unsettled, false))
+        cli_say(cli, l->yet, "", "", "");
     else if (!table_rows(t) && l->none != NULL)
         cli_say(cli, l->none, "", "", "");
 }

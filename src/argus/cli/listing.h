@@ -17,8 +17,10 @@ struct listing {
     const char *key; /* the reply's member that is the list */
     const struct column *columns;
     size_t n_columns;
-    const char *having; /* items without this member are left out; NULL = none is */
-    const char *none;   /* said when no row is left; NULL: nothing is */
+    const char *having;    /* items without this member are left out; NULL = none is */
+    const char *none;      /* said when no row is left; NULL: nothing is */
+    const char *unsettled; /* member of the reply that says that it is not whole yet; NULL = none */
+    const char *yet;       /* said then in place of none */
 };
 
 /* An answer as the format says. */

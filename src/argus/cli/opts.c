@@ -102,11 +102,16 @@ static int unknown_name(const struct parse *p, const char *name, size_t len)
     names[p->n] = "help";
     char *typed = xstrndup(name, len);
     const char *near = str_nearest(typed, names, p->n + 1);
+    struct buf all = BUF_INIT(300);
+    for (size_t i = 0; i < p->n && !all.failed; i++) /* a long list ends where the room does */
+        (void)buf_addf(&all, "%s--%s", i ? ", " : "", names[i]);
     int r =
         near ? message_refuse(p->err, ERR_USAGE, "cli_option_near",
                               MESSAGE_ARGS(MESSAGE_STR("option", typed), MESSAGE_STR("near", near)))
-             : message_refuse(p->err, ERR_USAGE, "cli_option_unknown",
-                              MESSAGE_ARGS(MESSAGE_STR("option", typed)));
+             : message_refuse(
+                   p->err, ERR_USAGE, "cli_option_unknown",
+                   MESSAGE_ARGS(MESSAGE_STR("option", typed), MESSAGE_STR("all", buf_str(&all))));
+    buf_release(&all);
     free(names);
     free(typed);
     return r;

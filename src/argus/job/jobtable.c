@@ -2,8 +2,10 @@
 /* jobtable.c - columns and cells of `argus ls`, `queue` and `top`; see jobtable.h. */
 #include "argus/job/jobtable.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "argus/job/jobview.h"
 #include "argus/show/curve.h"
@@ -46,7 +48,7 @@ static const struct column QUEUE[] = {
     {.title = "say_prio", .flags = COLUMN_RIGHT, .rank = 5},
     {.title = "say_gang", .rank = 3},
     {.title = "say_wait", .rank = 1},
-    {.title = "say_eta", .rank = 2},
+    {.title = "say_eta"},
     {.title = "say_reason", .flags = COLUMN_ROOM},
 };
 
@@ -63,6 +65,11 @@ static const struct column TOP[] = {
     {.title = "say_reward", .flags = COLUMN_RIGHT},
     {.title = "say_curve", .rank = 2},
 };
+
+enum { COLUMNS_MAX = 20 };
+static_assert(array_len(LIST) <= COLUMNS_MAX && array_len(QUEUE) <= COLUMNS_MAX &&
+                  array_len(TOP) <= COLUMNS_MAX,
+              "each table has room");
 
 static void jobtable_add_number(struct table *t, const json_t *job, const char *key)
 {
@@ -183,9 +190,31 @@ static const struct {
     const char *empty;
 } KINDS[] = {
     [JOBTABLE_LIST] = {LIST, array_len(LIST), "say_no_jobs"},
+    [JOBTABLE_ALL] = {LIST, array_len(LIST), "say_no_jobs_seen"},
     [JOBTABLE_QUEUE] = {QUEUE, array_len(QUEUE), "say_queue_empty"},
     [JOBTABLE_TOP] = {TOP, array_len(TOP), "say_nothing_runs"},
 };
+
+static bool jobtable_has_users(const json_t *jobs)
+{
+    const json_t *first = json_array_get(jobs, 0);
+    size_t i;
+    json_t *job;
+    json_array_foreach (jobs, i, job)
+        if (!str_eq(member_str(job, "user"), member_str(first, "user")))
+            return true;
+    return false;
+}
+
+/* The user's column stays where it tells jobs apart. */
+static void columns_for(const json_t *jobs, enum jobtable kind, struct column *ret)
+{
+    bool differ = jobtable_has_users(jobs);
+    memcpy(ret, KINDS[kind].columns, KINDS[kind].n * sizeof(*ret));
+    for (size_t i = 0; i < KINDS[kind].n; i++)
+        if (str_eq(ret[i].title, "say_user") && differ)
+            ret[i].rank = 0;
+}
 
 void jobtable_print(struct cli *cli,
                     const json_t *jobs,
@@ -193,11 +222,13 @@ void jobtable_print(struct cli *cli,
                     const struct when *w,
                     bool wide)
 {
-    _cleanup_(table_freep) struct table *t = table_new(KINDS[kind].columns, KINDS[kind].n);
+    struct column columns[COLUMNS_MAX];
+    columns_for(jobs, kind, columns);
+    _cleanup_(table_freep) struct table *t = table_new(columns, KINDS[kind].n);
     size_t i;
     json_t *job;
     json_array_foreach (jobs, i, job) {
-        if (kind == JOBTABLE_LIST)
+        if (kind == JOBTABLE_LIST || kind == JOBTABLE_ALL)
             add_list_row(t, job, w);
         else if (kind == JOBTABLE_TOP)
             add_top_row(t, job, w);

@@ -3,7 +3,12 @@
 #pragma once
 #include "argus/cli/cli.h"
 
-enum jobtable { JOBTABLE_LIST, JOBTABLE_QUEUE, JOBTABLE_TOP };
+enum jobtable {
+    JOBTABLE_LIST,
+    JOBTABLE_ALL, /* the same, of everybody */
+    JOBTABLE_QUEUE,
+    JOBTABLE_TOP,
+};
 
 /* Print items of the list API (TOP: whole jobs); says on stderr what an empty one means and what
  * did not fit. */

@@ -77,7 +77,7 @@ static void test_every_mistake(void **state)
         const char *line, *sentence;
     } cases[] = {
         {"--folow", "unknown option '--folow': did you mean '--follow'?"},
-        {"--zzzzzzzz", "unknown option '--zzzzzzzz'"},
+        {"--zzzzzzzz", "unknown option '--zzzzzzzz': there are --follow, --all, --name"},
         {"-fz", "unknown option '-z'"},
         {"--follow=1", "option '--follow' takes no value"},
         {"--limit", "option '--limit' needs a value: --limit N"},

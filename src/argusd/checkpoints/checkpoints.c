@@ -76,6 +76,12 @@ const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char 
     return b ? &b->list : NULL;
 }
 
+bool checkpoints_is_looking(const struct checkpoints *cs, const char *job)
+{
+    const struct book *b = map_find(cs->by_id, job);
+    return b && b->owes_end;
+}
+
 int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const char *user)
 {
     const struct book *b = map_find(cs->by_id, job);

@@ -49,6 +49,8 @@ void checkpoints_forget(struct checkpoints *cs, const char *job);
 
 /* What is known of a job's, the oldest first; NULL: nothing. Borrowed until the loop goes on. */
 const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char *job);
+/* An attempt has ended and no look has worked since: there may be more than is known. */
+bool checkpoints_is_looking(const struct checkpoints *cs, const char *job);
 /* The step of its newest verified one; 0: it has none, or this user may not see the job. */
 int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const char *user);
 /* All that is known of a job's as a JSON array. Heap. */

@@ -135,7 +135,8 @@ static int ls_page(struct cli *cli, void *opts, const struct strv *args, struct 
         ls_print_ids(cli, jobs);
     } else {
         struct when w = cli_when(cli, o->utc);
-        jobtable_print(cli, jobs, JOBTABLE_LIST, &w, o->output == OUTPUT_WIDE);
+        jobtable_print(cli, jobs, o->all || o->user ? JOBTABLE_ALL : JOBTABLE_LIST, &w,
+                       o->output == OUTPUT_WIDE);
         if (more)
             cli_say(cli, "say_more", "", "", "");
     }

@@ -21,6 +21,7 @@ enum { ANSWER_MAX = 2 << 20, ROWS_MAX = 1000 };
 struct checkpoints_page {
     const char *id, *checkpoints;
     uint64_t bytes;
+    bool looking;
 };
 static const struct field list_rows[] = {
     FIELD_AT(checkpoints_page, "id", FIELD_STR, id, .flags = FIELD_ALWAYS),
@@ -31,6 +32,11 @@ static const struct field list_rows[] = {
              checkpoints,
              .flags = FIELD_ALWAYS,
              .schema = LIST(REF("Checkpoint"))),
+    FIELD_AT(checkpoints_page,
+             "looking",
+             FIELD_BOOL,
+             looking,
+             .doc = "what its last attempt saved is being looked at: there may be more"),
 };
 static const struct field_table checkpoint_list_table =
     FIELD_TABLE("CheckpointList", list_rows, checkpoints_page);
@@ -48,8 +54,11 @@ static void api_checkpoints_list(struct http_req *req,
     (void)extra;
     (void)l;
     _cleanup_(freep) char *all = checkpoints_text(a->checkpoints, job->id, &to);
-    const struct checkpoints_page page = {
-        .id = job->id, .bytes = known ? ckpt_list_bytes(known) : 0, .checkpoints = all};
+    const struct checkpoints_page page = {.id = job->id,
+                                          .bytes = known ? ckpt_list_bytes(known) : 0,
+                                          .checkpoints = all,
+                                          .looking =
+                                              checkpoints_is_looking(a->checkpoints, job->id)};
     field_to_json(&checkpoint_list_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
