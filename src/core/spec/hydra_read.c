@@ -65,7 +65,7 @@ static const char DIGITS[] = "0123456789";
 static const char NAME_REST[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-";
 static const char BLANKS[] = " \t";
 
-static bool is_in(char c, const char *set)
+static bool hydra_is_in(char c, const char *set)
 {
     return c && strchr(set, c);
 }
@@ -74,7 +74,7 @@ static bool is_in(char c, const char *set)
 static size_t hydra_digits(const char *s)
 {
     size_t n = 0;
-    while (is_in(s[n], DIGITS) || (n > 0 && s[n] == '_' && is_in(s[n + 1], DIGITS)))
+    while (hydra_is_in(s[n], DIGITS) || (n > 0 && s[n] == '_' && hydra_is_in(s[n + 1], DIGITS)))
         n++;
     return n;
 }
@@ -93,32 +93,32 @@ static size_t hydra_point(const char *s)
 
 static size_t hydra_exponent(const char *s, size_t n)
 {
-    if (!n || !is_in(s[n], "eE"))
+    if (!n || !hydra_is_in(s[n], "eE"))
         return 0;
-    size_t sign = is_in(s[n + 1], "+-") ? 1 : 0, digits = hydra_digits(s + n + 1 + sign);
+    size_t sign = hydra_is_in(s[n + 1], "+-") ? 1 : 0, digits = hydra_digits(s + n + 1 + sign);
     return digits ? n + 1 + sign + digits : 0;
 }
 
-static size_t longer(size_t a, size_t b)
+static size_t hydra_longer(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
 static size_t hydra_float(const char *s)
 {
-    size_t sign = is_in(*s, "+-") ? 1 : 0;
+    size_t sign = hydra_is_in(*s, "+-") ? 1 : 0;
     s += sign;
     size_t n = hydra_point(s);
-    n = longer(n, hydra_exponent(s, hydra_point(s)));
-    n = longer(n, hydra_exponent(s, hydra_unsigned(s)));
+    n = hydra_longer(n, hydra_exponent(s, hydra_point(s)));
+    n = hydra_longer(n, hydra_exponent(s, hydra_unsigned(s)));
     if (!strncasecmp(s, "inf", 3) || !strncasecmp(s, "nan", 3))
-        n = longer(n, 3);
+        n = hydra_longer(n, 3);
     return n ? sign + n : 0;
 }
 
 static size_t hydra_int(const char *s)
 {
-    size_t sign = is_in(*s, "+-") ? 1 : 0, n = hydra_unsigned(s + sign);
+    size_t sign = hydra_is_in(*s, "+-") ? 1 : 0, n = hydra_unsigned(s + sign);
     return n ? sign + n : 0;
 }
 
@@ -129,13 +129,13 @@ static size_t hydra_word(const char *s, const char *word)
 
 static size_t hydra_id(const char *s)
 {
-    return is_in(*s, LETTERS) ? 1 + strspn(s + 1, NAME_REST) : 0;
+    return hydra_is_in(*s, LETTERS) ? 1 + strspn(s + 1, NAME_REST) : 0;
 }
 
 static size_t hydra_escape(const char *s)
 {
     size_t n = 0;
-    while (s[n] == '\\' && is_in(s[n + 1], "\\()[]{}:=, \t"))
+    while (s[n] == '\\' && hydra_is_in(s[n + 1], "\\()[]{}:=, \t"))
         n += 2;
     return n;
 }
@@ -171,7 +171,7 @@ static size_t hydra_mark(const char *s, char mark, bool before, bool after)
     return n + 1 + (after ? strspn(s + n + 1, BLANKS) : 0);
 }
 
-static size_t token_length(enum hydra_token_type type, const char *s)
+static size_t hydra_token_length(enum hydra_token_type type, const char *s)
 {
     static const struct {
         char mark;
@@ -189,11 +189,11 @@ static size_t token_length(enum hydra_token_type type, const char *s)
     case TOKEN_INT:
         return hydra_int(s);
     case TOKEN_BOOL:
-        return longer(hydra_word(s, "true"), hydra_word(s, "false"));
+        return hydra_longer(hydra_word(s, "true"), hydra_word(s, "false"));
     case TOKEN_NULL:
         return hydra_word(s, "null");
     case TOKEN_CHAR:
-        return is_in(*s, "/-\\+.$%*@?|") ? 1 : 0;
+        return hydra_is_in(*s, "/-\\+.$%*@?|") ? 1 : 0;
     case TOKEN_ID:
         return hydra_id(s);
     case TOKEN_ESCAPE:
@@ -215,7 +215,7 @@ static struct hydra_token hydra_lex(const char *s)
 {
     struct hydra_token t = {.type = *s ? TOKEN_BAD : TOKEN_END, .s = s};
     for (int type = TOKEN_BAD + 1; *s && type < TOKEN_COUNT; type++) {
-        size_t n = token_length((enum hydra_token_type)type, s);
+        size_t n = hydra_token_length((enum hydra_token_type)type, s);
         if (n > t.n)
             t = (struct hydra_token){.type = (enum hydra_token_type)type, .s = s, .n = n};
     }
@@ -246,7 +246,7 @@ static bool hydra_wants(struct hydra_parser *p, enum hydra_token_type type)
     return hydra_next(p, type) || hydra_fail(p, HYDRA_BAD_VALUE, p->token.s);
 }
 
-static bool read_element(struct hydra_parser *p);
+static bool hydra_take_element(struct hydra_parser *p);
 
 /* Backslashes before a quote, the closing one included, are escapes. */
 static char *hydra_unquote(const char *s, size_t n)
@@ -267,7 +267,7 @@ static char *hydra_unquote(const char *s, size_t n)
     return NULL;
 }
 
-static bool read_quoted(struct hydra_parser *p)
+static bool hydra_take_quoted(struct hydra_parser *p)
 {
     _cleanup_(freep) char *text = hydra_unquote(p->token.s, p->token.n);
     for (const char *name = text ? strstr(text, "${") : NULL; name; name = strstr(name + 2, "${")) {
@@ -286,7 +286,7 @@ static bool read_quoted(struct hydra_parser *p)
 }
 
 /* "${a${b}": the token ends with the first '}', and OmegaConf finds no end of the outer one. */
-static void add_part(struct hydra_parser *p, struct buf *out)
+static void hydra_add_part(struct hydra_parser *p, struct buf *out)
 {
     const struct hydra_token *t = &p->token;
     if (t->type == TOKEN_NAME && memchr(t->s + 2, '{', t->n - 2) && !p->open_name)
@@ -297,23 +297,23 @@ static void add_part(struct hydra_parser *p, struct buf *out)
 }
 
 /* Tokens that make one text when they stand side by side. */
-static bool is_primitive(enum hydra_token_type type, bool is_key)
+static bool hydra_is_primitive(enum hydra_token_type type, bool is_key)
 {
     return (type >= TOKEN_FLOAT && type <= TOKEN_BLANK) ||
            (!is_key && (type == TOKEN_NAME || type == TOKEN_COLON));
 }
 
-static bool read_primitive(struct hydra_parser *p, bool is_key)
+static bool hydra_take_primitive(struct hydra_parser *p, bool is_key)
 {
     const char *from = p->token.s;
     _cleanup_(buf_release) struct buf text = BUF_INIT(TEXT_MAX);
     int n = 0;
     bool blank = false;
-    for (; is_primitive(p->token.type, is_key); n++) {
+    for (; hydra_is_primitive(p->token.type, is_key); n++) {
         blank = p->token.type == TOKEN_BLANK;
         struct hydra_token next = hydra_lex(p->token.s + p->token.n);
-        if (!blank || (n > 0 && is_primitive(next.type, is_key)))
-            add_part(p, &text);
+        if (!blank || (n > 0 && hydra_is_primitive(next.type, is_key)))
+            hydra_add_part(p, &text);
         p->token = next;
     }
     if (!n || (n == 1 && blank))
@@ -324,43 +324,44 @@ static bool read_primitive(struct hydra_parser *p, bool is_key)
     return true;
 }
 
-static bool read_list(struct hydra_parser *p)
+static bool hydra_take_list(struct hydra_parser *p)
 {
     hydra_next(p, TOKEN_BRACKET_OPEN);
     p->is_known &= p->depth == 1;
     if (hydra_next(p, TOKEN_BRACKET_CLOSE))
         return true;
     do {
-        if (!read_element(p))
+        if (!hydra_take_element(p))
             return false;
     } while (hydra_next(p, TOKEN_COMMA));
     return hydra_wants(p, TOKEN_BRACKET_CLOSE);
 }
 
-static bool read_mapping(struct hydra_parser *p)
+static bool hydra_take_mapping(struct hydra_parser *p)
 {
     hydra_next(p, TOKEN_BRACE_OPEN);
     p->is_known = false;
     if (hydra_next(p, TOKEN_BRACE_CLOSE))
         return true;
     do {
-        if (!read_primitive(p, true) || !hydra_wants(p, TOKEN_COLON) || !read_element(p))
+        if (!hydra_take_primitive(p, true) || !hydra_wants(p, TOKEN_COLON) ||
+            !hydra_take_element(p))
             return false;
     } while (hydra_next(p, TOKEN_COMMA));
     return hydra_wants(p, TOKEN_BRACE_CLOSE);
 }
 
-static bool read_argument(struct hydra_parser *p)
+static bool hydra_take_argument(struct hydra_parser *p)
 {
     if (p->token.type == TOKEN_ID) {
         struct hydra_token next = hydra_lex(p->token.s + p->token.n);
         if (next.type == TOKEN_EQUAL)
             p->token = hydra_lex(next.s + next.n);
     }
-    return read_element(p);
+    return hydra_take_element(p);
 }
 
-static bool is_one_of(const struct hydra_token *t, const char *const *words)
+static bool hydra_is_one_of(const struct hydra_token *t, const char *const *words)
 {
     for (; *words; words++)
         if (strlen(*words) == t->n && !strncmp(*words, t->s, t->n))
@@ -369,13 +370,13 @@ static bool is_one_of(const struct hydra_token *t, const char *const *words)
 }
 
 /* sort and shuffle give a list for a list, else a sweep. */
-static bool read_call(struct hydra_parser *p)
+static bool hydra_take_call(struct hydra_parser *p)
 {
     static const char *const sweeps[] = {"choice", "range", "interval", "glob", "tag", NULL};
     static const char *const orders[] = {"sort", "shuffle", NULL};
     static const char *const casts[] = {"int", "float", "str", "bool", NULL};
     const struct hydra_token name = p->token;
-    bool orders_them = is_one_of(&name, orders);
+    bool orders_them = hydra_is_one_of(&name, orders);
     int arguments = 0;
     p->is_known = false;
     hydra_next(p, TOKEN_ID);
@@ -383,39 +384,40 @@ static bool read_call(struct hydra_parser *p)
     if (p->token.type != TOKEN_PAREN_CLOSE)
         do {
             arguments++;
-            if (!read_argument(p))
+            if (!hydra_take_argument(p))
                 return false;
         } while (hydra_next(p, TOKEN_COMMA));
     if (!hydra_wants(p, TOKEN_PAREN_CLOSE))
         return false;
-    p->sweeps |= is_one_of(&name, sweeps) || (orders_them && arguments > 1);
-    if (!orders_them && !is_one_of(&name, sweeps) && !is_one_of(&name, casts) && !p->unknown)
+    p->sweeps |= hydra_is_one_of(&name, sweeps) || (orders_them && arguments > 1);
+    if (!orders_them && !hydra_is_one_of(&name, sweeps) && !hydra_is_one_of(&name, casts) &&
+        !p->unknown)
         p->unknown = name.s;
     return true;
 }
 
-static bool read_element(struct hydra_parser *p)
+static bool hydra_take_element(struct hydra_parser *p)
 {
     if (p->depth == DEPTH_MAX)
         return hydra_fail(p, HYDRA_BAD_VALUE, p->token.s);
     p->depth++;
     bool ok;
     if (p->token.type == TOKEN_BRACKET_OPEN)
-        ok = read_list(p);
+        ok = hydra_take_list(p);
     else if (p->token.type == TOKEN_BRACE_OPEN)
-        ok = read_mapping(p);
+        ok = hydra_take_mapping(p);
     else if (p->token.type == TOKEN_QUOTED)
-        ok = read_quoted(p);
+        ok = hydra_take_quoted(p);
     else if (p->token.type == TOKEN_ID &&
              hydra_lex(p->token.s + p->token.n).type == TOKEN_PAREN_OPEN)
-        ok = read_call(p);
+        ok = hydra_take_call(p);
     else
-        ok = read_primitive(p, false);
+        ok = hydra_take_primitive(p, false);
     p->depth--;
     return ok;
 }
 
-static void read_value(struct hydra_parser *p)
+static void hydra_take_value(struct hydra_parser *p)
 {
     const char *from = p->token.s;
     int n = 1;
@@ -423,11 +425,11 @@ static void read_value(struct hydra_parser *p)
         strv_add(&p->texts, "");
         return;
     }
-    if (!read_element(p))
+    if (!hydra_take_element(p))
         return;
-    p->is_quoted &= p->texts.n == 1 && is_in(*from, "'\"");
+    p->is_quoted &= p->texts.n == 1 && hydra_is_in(*from, "'\"");
     for (; hydra_next(p, TOKEN_COMMA); n++)
-        if (!read_element(p))
+        if (!hydra_take_element(p))
             return;
     if (p->token.type != TOKEN_END)
         (void)hydra_fail(p, HYDRA_BAD_VALUE, p->token.s); /* it is false */
@@ -441,25 +443,25 @@ static void read_value(struct hydra_parser *p)
 
 /* ---- keys ---- */
 
-static size_t key_word(const char *s)
+static size_t hydra_key_name(const char *s)
 {
-    bool first = is_in(*s, LETTERS) || *s == '$';
+    bool first = hydra_is_in(*s, LETTERS) || *s == '$';
     size_t n = first ? 1 : 0;
-    while (first && (is_in(s[n], NAME_REST) || s[n] == '$'))
+    while (first && (hydra_is_in(s[n], NAME_REST) || s[n] == '$'))
         n++;
     return n;
 }
 
 /* A name, or names and numbers with dots between them. */
-static size_t key_path(const char *s)
+static size_t hydra_key_path(const char *s)
 {
-    size_t n = key_word(s);
+    size_t n = hydra_key_name(s);
     size_t part = n ? n : hydra_unsigned(s);
     if (!n && s[part] != '.')
         return 0;
     n = part;
     while (s[n] == '.') {
-        part = key_word(s + n + 1);
+        part = hydra_key_name(s + n + 1);
         if (!part)
             part = hydra_unsigned(s + n + 1);
         if (!part)
@@ -470,25 +472,25 @@ static size_t key_path(const char *s)
 }
 
 /* Where the key ends; NULL: there is none. */
-static const char *read_key(const char *s)
+static const char *hydra_take_key(const char *s)
 {
     const char *from = s;
     size_t id = hydra_id(s);
     if (s[id] == '/') {
         for (s += id; *s == '/'; s += 1 + id) {
             id = hydra_id(s + 1);
-            if (!id || id != key_path(s + 1))
+            if (!id || id != hydra_key_path(s + 1))
                 return NULL;
         }
         if (from == s || !hydra_id(from))
             return NULL;
     } else {
-        s += key_path(s);
+        s += hydra_key_path(s);
     }
     if (*s != '@')
         return s;
     s++;
-    return s + key_path(s);
+    return s + hydra_key_path(s);
 }
 
 enum hydra_fault hydra_read(const char *override, struct hydra_value *ret)
@@ -497,7 +499,7 @@ enum hydra_fault hydra_read(const char *override, struct hydra_value *ret)
     const char *s = override;
     bool removes = *s == '~';
     s += removes ? 1 : *s == '+' ? 1 + (s[1] == '+') : 0;
-    const char *end = read_key(s);
+    const char *end = hydra_take_key(s);
     if (!end || (*end != '=' && !(removes && !*end))) {
         (void)hydra_fail(&p, HYDRA_BAD_KEY, end ? end : s); /* it is false */
         end = s + strcspn(s, "=");
@@ -505,7 +507,7 @@ enum hydra_fault hydra_read(const char *override, struct hydra_value *ret)
     s = *end ? end + 1 + strspn(end + 1, BLANKS) : end;
     if (p.fault == HYDRA_FINE) {
         p.token = hydra_lex(s);
-        read_value(&p);
+        hydra_take_value(&p);
     }
     *ret = (struct hydra_value){
         .fault = p.fault,
@@ -526,7 +528,7 @@ void hydra_value_release(struct hydra_value *v)
 
 /* ---- the nearest that is right ---- */
 
-static bool is_fine(const char *override)
+static bool hydra_is_fine(const char *override)
 {
     struct hydra_value v;
     bool fine = hydra_read(override, &v) == HYDRA_FINE;
@@ -535,20 +537,20 @@ static bool is_fine(const char *override)
 }
 
 /* Takes the text: it comes back if Hydra reads it. */
-static char *take_if_fine(char *override)
+static char *hydra_take_if_fine(char *override)
 {
-    if (override && is_fine(override))
+    if (override && hydra_is_fine(override))
         return override;
     free(override);
     return NULL;
 }
 
 /* The value as one text: a quote gets a backslash, and those before it are doubled. */
-static char *quote_value(const char *key, const char *value)
+static char *hydra_quote_value(const char *key, const char *value)
 {
     struct buf out = BUF_INIT(TEXT_MAX);
     const char *end = value + strlen(value);
-    while (end > value && is_in(end[-1], BLANKS))
+    while (end > value && hydra_is_in(end[-1], BLANKS))
         end--;
     (void)buf_adds(&out, key); /* failed is looked at below */
     (void)buf_addc(&out, '\'');
@@ -572,7 +574,7 @@ static char *quote_value(const char *key, const char *value)
 }
 
 /* {"a": 1} as others write it: Hydra's keys have no quotes. */
-static char *bare_keys(const char *key, const char *value)
+static char *hydra_bare_keys(const char *key, const char *value)
 {
     struct buf out = BUF_INIT(TEXT_MAX);
     (void)buf_adds(&out, key); /* failed is looked at below */
@@ -592,31 +594,31 @@ static char *bare_keys(const char *key, const char *value)
 }
 
 /* Without what stands around the key and '='. NULL: there is no '='. */
-static char *trimmed_key(const char *override)
+static char *hydra_trimmed_key(const char *override)
 {
     const char *equals = strchr(override, '=');
     override += strspn(override, BLANKS);
     size_t n = equals && equals > override ? (size_t)(equals - override) : 0;
-    while (n && is_in(override[n - 1], BLANKS))
+    while (n && hydra_is_in(override[n - 1], BLANKS))
         n--;
     return n ? xasprintf("%.*s=", (int)n, override) : NULL;
 }
 
 char *hydra_nearest(const char *override)
 {
-    _cleanup_(freep) char *key = trimmed_key(override);
+    _cleanup_(freep) char *key = hydra_trimmed_key(override);
     if (!key)
         return NULL;
     const char *value = strchr(override, '=') + 1;
     value += strspn(value, BLANKS);
-    char *near = take_if_fine(xasprintf("%s%s", key, value));
+    char *near = hydra_take_if_fine(xasprintf("%s%s", key, value));
     if (!near && *value == '[')
-        near = take_if_fine(xasprintf("%s%s]", key, value));
+        near = hydra_take_if_fine(xasprintf("%s%s]", key, value));
     if (!near && *value == '{')
-        near = take_if_fine(xasprintf("%s%s}", key, value));
+        near = hydra_take_if_fine(xasprintf("%s%s}", key, value));
     if (!near && strchr("[{", *value))
-        near = take_if_fine(bare_keys(key, value));
+        near = hydra_take_if_fine(hydra_bare_keys(key, value));
     if (!near && strchr(value, ','))
-        near = take_if_fine(xasprintf("%s[%s]", key, value));
-    return near ? near : take_if_fine(quote_value(key, value));
+        near = hydra_take_if_fine(xasprintf("%s[%s]", key, value));
+    return near ? near : hydra_take_if_fine(hydra_quote_value(key, value));
 }

@@ -25,20 +25,20 @@ static const struct {
     {"AIza", 30},        {"LTAI", 16},   {"local-", 40},
 };
 
-static bool spec_secret_is_key_byte(char c)
+static bool secret_is_key_byte(char c)
 {
     return isalnum((unsigned char)c) || (c && strchr("-_+/=", c));
 }
 
-static size_t key_run(const char *s)
+static size_t secret_key_run(const char *s)
 {
     size_t n = 0;
-    while (spec_secret_is_key_byte(s[n]))
+    while (secret_is_key_byte(s[n]))
         n++;
     return n;
 }
 
-static bool has_form(const char *s, size_t n)
+static bool secret_has_form(const char *s, size_t n)
 {
     for (size_t i = 0; i < array_len(forms); i++) {
         size_t m = strlen(forms[i].begins);
@@ -49,25 +49,25 @@ static bool has_form(const char *s, size_t n)
 }
 
 /* Letters and digits mixed, as words are not: "0123456789abcdef", and not "Qwen2.5-7B". */
-static bool is_random(const char *s, size_t n)
+static bool secret_is_random(const char *s, size_t n)
 {
     size_t digits = 0, letters = 0;
     for (size_t i = 0; i < n; i++) {
         digits += isdigit((unsigned char)s[i]) != 0;
         letters += isalpha((unsigned char)s[i]) != 0;
-        if (!spec_secret_is_key_byte(s[i]) || s[i] == '/')
+        if (!secret_is_key_byte(s[i]) || s[i] == '/')
             return false;
     }
     return n >= KEY_MIN && digits >= 2 && letters >= 2;
 }
 
-static bool says_password(const char *name)
+static bool secret_says_password(const char *name)
 {
     return strcasestr(name, "passw") || strcasestr(name, "secret");
 }
 
 /* A name of words: "x.api-key" is API_KEY. */
-static bool names_secret(const char *name)
+static bool secret_is_named(const char *name)
 {
     char word[NAME_MAX_BYTES];
     const char *last = strrchr(name, '.');
@@ -78,11 +78,11 @@ static bool names_secret(const char *name)
     return str_is_secret_name(word);
 }
 
-static void spec_secret_add(const char *s,
-                            size_t n,
-                            const char *name,
-                            struct strv *values,
-                            struct strv *names)
+static void secret_add_value(const char *s,
+                             size_t n,
+                             const char *name,
+                             struct strv *values,
+                             struct strv *names)
 {
     _cleanup_(freep) char *value = xstrndup(s, n);
     if (strv_has(values, value))
@@ -93,14 +93,14 @@ static void spec_secret_add(const char *s,
 }
 
 /* "://user:value@" */
-static void find_in_url(const char *text, struct strv *values, struct strv *names)
+static void secret_find_in_url(const char *text, struct strv *values, struct strv *names)
 {
     for (const char *s = strstr(text, "://"); s; s = strstr(s + 3, "://")) {
         size_t n = strcspn(s + 3, "/ \t\n'\"");
         const char *at = memrchr(s + 3, '@', n);
         const char *colon = at ? memchr(s + 3, ':', (size_t)(at - s) - 3) : NULL;
         if (colon && at - colon > PASSWORD_MIN && colon[1] != '$')
-            spec_secret_add(colon + 1, (size_t)(at - colon) - 1, "", values, names);
+            secret_add_value(colon + 1, (size_t)(at - colon) - 1, "", values, names);
     }
 }
 
@@ -110,7 +110,7 @@ struct word {
 };
 
 /* The next word behind *at; words end at blanks, quotes and what parts values from one another. */
-static bool next_word(const char **at, struct word *ret)
+static bool secret_next_word(const char **at, struct word *ret)
 {
     static const char ends[] = " \t\r\n'\";|&<>(),[]{}=:";
     const char *s = *at + strspn(*at, ends);
@@ -120,13 +120,13 @@ static bool next_word(const char **at, struct word *ret)
     return ret->n > 0;
 }
 
-static bool is_secret_word(const struct word *w, const char *name)
+static bool secret_is_word(const struct word *w, const char *name)
 {
-    if (has_form(w->s, key_run(w->s) < w->n ? key_run(w->s) : w->n))
+    if (secret_has_form(w->s, secret_key_run(w->s) < w->n ? secret_key_run(w->s) : w->n))
         return true;
-    if (!name || !names_secret(name) || *w->s == '$')
+    if (!name || !secret_is_named(name) || *w->s == '$')
         return false;
-    return is_random(w->s, w->n) || (says_password(name) && w->n >= PASSWORD_MIN);
+    return secret_is_random(w->s, w->n) || (secret_says_password(name) && w->n >= PASSWORD_MIN);
 }
 
 void spec_secrets_in(const char *text,
@@ -139,9 +139,9 @@ void spec_secrets_in(const char *text,
     char name[NAME_MAX_BYTES] = "";
     if (previous && *previous == '-')
         text_copy(name, previous + strspn(previous, "-"));
-    while (next_word(&at, &w)) {
-        if (is_secret_word(&w, *name ? name : NULL))
-            spec_secret_add(w.s, w.n, name, values, names);
+    while (secret_next_word(&at, &w)) {
+        if (secret_is_word(&w, *name ? name : NULL))
+            secret_add_value(w.s, w.n, name, values, names);
         /* It names the next one: "name=", "name:", or "--name" and a blank. */
         bool is_name = *at == '=' || *at == ':' || (*w.s == '-' && *at && strchr(" \t", *at));
         bool is_bearer = w.n == 6 && !strncasecmp(w.s, "bearer", w.n);
@@ -151,7 +151,7 @@ void spec_secrets_in(const char *text,
         memcpy(name, is_bearer ? "token" : begin, is_bearer ? 5 : n);
         name[is_bearer ? 5 : n] = 0;
     }
-    find_in_url(text, values, names);
+    secret_find_in_url(text, values, names);
 }
 
 void spec_list_secrets(const struct spec *s, struct strv *ret)
