@@ -2,8 +2,8 @@
 /* figures.c - the samples in memory, and what is asked of them; see figures.h.
  *
  * A node's samples are a table of columns (core/figure/figure_block.h) by slots of 15 s, of which
- * the last FIGURES_KEPT are there. A slot that was skipped is untold. When the clock jumps further
- * than the table is long, what is in memory is forgotten. */
+ * the last FIGURES_SHORT are there, of a GPU's use FIGURES_LONG. A slot that was skipped is untold.
+ * When the clock jumps further than the table is long, what is in memory is forgotten. */
 #include "argusd/figures/figures.h"
 
 #include <math.h>
@@ -20,26 +20,50 @@ static const usec_t CONNECT_TIMEOUT = 3 * USEC_SEC;
 
 /* ---- samples ---- */
 
+/* Columns of the node first, then those of each GPU, its use before all others. */
+static bool figures_is_long(size_t column)
+{
+    return column >= FIGURE_NODE_FIGURES &&
+           (column - FIGURE_NODE_FIGURES) % FIGURE_GPU_FIGURES == 0;
+}
+
+static int64_t figures_depth(size_t column)
+{
+    return figures_is_long(column) ? FIGURES_LONG : FIGURES_SHORT;
+}
+
+/* Where its samples begin; of the column behind the last one: how many cells there are. */
+static size_t figures_start_of(size_t column)
+{
+    size_t of_gpus = column > FIGURE_NODE_FIGURES ? column - FIGURE_NODE_FIGURES : 0;
+    size_t longs = (of_gpus + FIGURE_GPU_FIGURES - 1) / FIGURE_GPU_FIGURES;
+    return column * FIGURES_SHORT + longs * (FIGURES_LONG - FIGURES_SHORT);
+}
+
 static int32_t *figures_at(const struct figures_node *n, size_t column, int64_t slot)
 {
-    return &n->cells[column * FIGURES_KEPT + (size_t)(slot % FIGURES_KEPT)];
+    return &n->cells[figures_start_of(column) + (size_t)(slot % figures_depth(column))];
 }
 
 int32_t figures_cell(const struct figures_node *n, size_t column, int64_t slot)
 {
     bool is_there = n->cells && column < figure_columns(n->n_gpus) && slot <= n->newest &&
-                    slot > n->newest - FIGURES_KEPT;
+                    slot > n->newest - figures_depth(column);
     return is_there ? *figures_at(n, column, slot) : FIGURE_UNTOLD;
 }
 
 static void figures_grow(struct figures_node *n, int n_gpus)
 {
-    size_t had = n->cells ? figure_columns(n->n_gpus) : 0, wanted = figure_columns(n_gpus);
+    size_t had = n->cells ? figures_start_of(figure_columns(n->n_gpus)) : 0;
+    size_t wanted = figures_start_of(figure_columns(n_gpus));
     if (had >= wanted)
         return;
-    n->cells = xrealloc(n->cells, wanted * FIGURES_KEPT, sizeof(*n->cells));
-    for (size_t i = had * FIGURES_KEPT; i < wanted * FIGURES_KEPT; i++)
+    n->cells = xrealloc(n->cells, wanted, sizeof(*n->cells));
+    for (size_t i = had; i < wanted; i++)
         n->cells[i] = FIGURE_UNTOLD;
+    n->uuids = xrealloc(n->uuids, (size_t)n_gpus + 1, sizeof(*n->uuids));
+    for (int g = had ? n->n_gpus : 0; g < n_gpus; g++)
+        *n->uuids[g] = 0;
     n->n_gpus = n_gpus;
 }
 
@@ -52,10 +76,10 @@ static void figures_clear_slot(struct figures_node *n, int64_t slot)
 /* The table's newest slot becomes this one. */
 static void figures_move_to(struct figures_node *n, int64_t slot)
 {
-    bool jumped = slot <= n->newest - FIGURES_KEPT || slot >= n->newest + FIGURES_KEPT;
+    bool jumped = slot <= n->newest - FIGURES_LONG || slot >= n->newest + FIGURES_LONG;
     if (!jumped && slot <= n->newest)
         return;
-    for (int64_t s = jumped ? slot - FIGURES_KEPT + 1 : n->newest + 1; s <= slot; s++)
+    for (int64_t s = jumped ? slot - FIGURES_LONG + 1 : n->newest + 1; s <= slot; s++)
         figures_clear_slot(n, s);
     if (jumped)
         n->kept_to = slot - slot % FIGURE_ROLL;
@@ -143,7 +167,8 @@ static void figures_sum_add(struct figures_sum *s,
 {
     int64_t now = figure_slot(clock_wall());
     int64_t slots = (int64_t)(span / FIGURE_EVERY);
-    slots = slots < 1 ? 1 : slots > FIGURES_KEPT - 8 ? FIGURES_KEPT - 8 : slots;
+    int64_t most = figures_depth(figure_column(f, gpu)) - 8;
+    slots = slots < 1 ? 1 : slots > most ? most : slots;
     figures_sum_slots(s, n, f, gpu, now - slots, now);
 }
 
@@ -257,6 +282,18 @@ void figures_put_metrics(const struct figures *fs, struct expo *e)
 
 /* ---- life ---- */
 
+void figures_node_free(struct figures_node *n)
+{
+    free(n->name);
+    free(n->node_id);
+    free(n->ip);
+    free(n->uuids);
+    free(n->cells);
+    free(n->best);
+    free(n->exporter);
+    free(n);
+}
+
 static void figures_on_tick(uv_timer_t *timer)
 {
     struct figures *fs = timer->data;
@@ -320,15 +357,8 @@ void figures_free(struct figures *fs)
     size_t pos = 0;
     if (!fs)
         return;
-    for (struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));) {
-        free(n->name);
-        free(n->node_id);
-        free(n->ip);
-        free(n->cells);
-        free(n->best);
-        free(n->exporter);
-        free(n);
-    }
+    for (struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));)
+        figures_node_free(n);
     map_free(fs->nodes);
     free(fs->root);
     free(fs);

@@ -95,8 +95,8 @@ void figures_keep(struct figures_node *n, int64_t now_slot, bool all)
 {
     if (!n->cells || n->is_writing)
         return;
-    if (n->kept_to < n->newest - FIGURES_KEPT + 1)
-        n->kept_to = (n->newest - FIGURES_KEPT + FIGURE_ROLL) / FIGURE_ROLL * FIGURE_ROLL;
+    if (n->kept_to < n->newest - FIGURES_SHORT + 1)
+        n->kept_to = (n->newest - FIGURES_SHORT + FIGURE_ROLL) / FIGURE_ROLL * FIGURE_ROLL;
     /* A page that was asked for in the last slot may still come. */
     if (n->kept_to > n->newest || (!all && now_slot < n->kept_to + FIGURE_ROLL + 1))
         return;

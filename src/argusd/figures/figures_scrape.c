@@ -50,6 +50,7 @@ static void figures_see(struct figures *fs, const struct cluster_node *k)
         (void)map_set(fs->nodes, n->name, n); /* there was none */
     }
     n->generation = cluster_generation(fs->cluster);
+    n->listed_at = figure_slot(clock_wall());
     if (str_eq(n->node_id, k->node_id) && str_eq(n->ip, k->ip))
         return;
     figures_scrape_stop(n);
@@ -59,12 +60,34 @@ static void figures_see(struct figures *fs, const struct cluster_node *k)
     n->port_at = 0;
 }
 
+/* Ray's list has lost it a while ago, and all that it told is in files. */
+static struct figures_node *figures_find_gone(const struct figures *fs)
+{
+    int64_t slot = figure_slot(clock_wall());
+    size_t pos = 0;
+    for (struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));)
+        if (!figures_is_listed(n) && !n->is_writing && slot >= n->listed_at + FIGURES_GONE)
+            return n;
+    return NULL;
+}
+
+static void figures_forget_gone(struct figures *fs)
+{
+    struct figures_node *n = figures_find_gone(fs);
+    if (!n)
+        return; /* one at each tick: nobody waits for it */
+    figures_scrape_stop(n);
+    (void)map_remove(fs->nodes, n->name); /* it is n */
+    figures_node_free(n);
+}
+
 static void figures_take_list(struct figures *fs)
 {
     size_t count;
     const struct cluster_node *v = cluster_nodes(fs->cluster, &count);
     for (size_t i = 0; i < count; i++)
         figures_see(fs, &v[i]);
+    figures_forget_gone(fs);
 }
 
 bool figures_is_listed(const struct figures_node *n)

@@ -7,9 +7,12 @@
 #include "ray/wire.h"
 
 enum {
-    FIGURES_KEPT = 128,       /* samples in memory: 32 minutes */
-    FIGURES_NODES_MAX = 4096, /* more are not asked */
-    FIGURES_PHASES = 60,      /* nodes are asked evenly over the 15 s */
+    FIGURES_LONG =
+        128, /* samples of a GPU's use in memory: 32 minutes, of which hangs are judged */
+    FIGURES_SHORT = FIGURE_ROLL + 8, /* and of all else: a rollup, and until it is written */
+    FIGURES_NODES_MAX = 4096,        /* more are not asked */
+    FIGURES_GONE = 240,  /* slots: so long after Ray's list has lost it a node is remembered */
+    FIGURES_PHASES = 60, /* nodes are asked evenly over the 15 s */
 };
 
 /* What a better source than Ray's page told of a GPU: the driver itself, or an exporter. */
@@ -42,6 +45,7 @@ struct figures_node {
     int told_port;      /* the last one that was told for this raylet, for Prometheus */
     unsigned phase;
     uint64_t generation; /* of the cluster's list that it was last seen in */
+    int64_t listed_at;   /* the slot then */
     struct ray_call *port_call;
     usec_t port_at; /* monotonic: when its port was last asked for */
     struct wire_request *request;
@@ -49,11 +53,11 @@ struct figures_node {
     struct figures_exporter *exporter; /* NULL: there never was one */
     /* The samples. */
     int n_gpus;
-    char uuids[FIGURE_GPUS_MAX][FIGURE_UUID_MAX];
-    struct figures_best *best; /* [FIGURE_GPUS_MAX]; NULL: there is no better source */
-    int64_t newest;            /* slot; 0: none yet */
-    int32_t *cells;  /* [figure_columns(n_gpus)][FIGURES_KEPT], slot n at n % FIGURES_KEPT */
-    int64_t kept_to; /* the first slot of the rollup that is not kept yet */
+    char (*uuids)[FIGURE_UUID_MAX]; /* [n_gpus] */
+    struct figures_best *best;      /* [FIGURE_GPUS_MAX]; NULL: there is no better source */
+    int64_t newest;                 /* slot; 0: none yet */
+    int32_t *cells;                 /* per column its samples, slot n at n modulo its depth */
+    int64_t kept_to;                /* the first slot of the rollup that is not kept yet */
     /* Files. */
     bool is_writing;
     bool fresh[2];
@@ -77,6 +81,7 @@ struct figures {
 };
 
 /* figures.c */
+void figures_node_free(struct figures_node *n);
 void figures_put(struct figures_node *n, int64_t slot, const struct figure_page *page);
 /* figures_cards.c: the same of a better source, which prevails over figures_put() while it is
  * fresh. */
