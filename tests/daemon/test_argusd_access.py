@@ -70,6 +70,7 @@ ROUTES = {
     "GET /v1/alert_rules": ("/v1/alert_rules", TOKEN, None),
     "GET /v1/alert_rules/{rule}": ("/v1/alert_rules/job_failed", TOKEN, None),
     "PUT /v1/alert_rules/{rule}": ("/v1/alert_rules/mine", ADMIN, {"of": "job", "when": "gpus > 3000", "text": "x"}),
+    "PATCH /v1/alert_rules/{rule}": ("/v1/alert_rules/none", ADMIN, {"off": True}),
     "DELETE /v1/alert_rules/{rule}": ("/v1/alert_rules/none", ADMIN, None),
     "GET /v1/receivers": ("/v1/receivers", TOKEN, None),
     "POST /v1/receivers/{receiver}:test": ("/v1/receivers/none:test", ADMIN, None),

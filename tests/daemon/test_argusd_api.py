@@ -195,6 +195,7 @@ ROUTES = {
     ("GET", "/v1/alert_rules"): ("/v1/alert_rules", None),
     ("GET", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/job_failed", None),
     ("PUT", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/FRESH", RULE),
+    ("PATCH", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/MADE_RULE", {"off": True}),
     ("DELETE", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/MADE_RULE", None),
     ("GET", "/v1/receivers"): ("/v1/receivers", None),
     ("POST", "/v1/receivers/{receiver}:test"): ("/v1/receivers/ops:test", None),

@@ -37,6 +37,7 @@ struct alerts *alerts_new(const struct alerts_parts *parts)
     as->config = &parts->settings->alerts;
     as->table = alert_table_new(seed);
     as->places = map_new(seed);
+    as->seen_alive = map_new(seed);
     as->next_silence = 1;
     for (size_t i = 0; i < as->config->rules.n; i++) {
         struct alert_rule r = {0};
@@ -66,6 +67,7 @@ void alerts_free(struct alerts *as)
         silence_release(&as->silences[i]);
     free(as->silences);
     alerts_places_free(as);
+    alerts_seen_free(as);
     alert_table_free(as->table);
     alert_rules_release(&as->rules);
     free(as);
@@ -127,13 +129,12 @@ static bool restore_delivery(struct alerts *as, const struct store_entry *row)
     struct outlet *o = ok ? outlet_find(as, d->receiver) : NULL;
     if (o) {
         outlet_add(o, d);
-        return true;
+    } else if (ok) {
+        outlets_orphan(as, d);
+    } else {
+        field_release(&delivery_table, d);
+        free(d);
     }
-    if (ok) /* argus.yaml does not have the receiver any more */
-        log_warn("alerts", "the message '%s' waits for receiver '%s', which argus.yaml has not",
-                 d->id, d->receiver);
-    field_release(&delivery_table, d);
-    free(d);
     return ok;
 }
 
@@ -142,6 +143,7 @@ void alerts_restore(struct alerts *as, const struct store_entry *row)
     bool ok = !strcmp(row->kind, ALERTS_ENTRY_INCIDENT)  ? restore_incident(as, row)
               : !strcmp(row->kind, ALERTS_ENTRY_SILENCE) ? restore_silence(as, row)
               : !strcmp(row->kind, ALERTS_ENTRY_RULE)    ? restore_rule(as, row)
+              : !strcmp(row->kind, ALERTS_ENTRY_NODE)    ? alerts_restore_node(as, row)
                                                          : restore_delivery(as, row);
     if (!ok)
         log_err("alerts", "the store's row '%s' of kind '%s' cannot be read", row->name, row->kind);
@@ -180,6 +182,7 @@ void alerts_start(struct alerts *as)
     uv_timer_init(as->p.loop, &as->timer);
     as->timer.data = as;
     as->has_timer = true;
+    outlets_settle_orphans(as);
     uint64_t every = as->config->every / USEC_MS;
     uv_timer_start(&as->timer, alerts_on_tick, every, every);
     events_tap(as->p.events, alerts_on_event, as);
@@ -233,17 +236,17 @@ struct access_thing alerts_thing(const struct alert *a)
         .kind = a->of == ALERT_OF_NODE ? ACCESS_KIND_NODE : ACCESS_KIND_CLUSTER, .name = a->name};
 }
 
-bool alerts_ack(struct alerts *as,
+void alerts_ack(struct alerts *as,
                 struct alert *a,
                 struct incident *i,
                 const char *by,
                 const char *note)
 {
-    bool changed = alert_table_ack(a, i, by, note, clock_wall());
+    if (!alert_table_ack(a, i, by, note, clock_wall()))
+        return;
     as->seeing = true;
     alerts_settle(as, clock_wall());
     as->seeing = false;
-    return changed;
 }
 
 const struct alert_silence *alerts_silence_of(const struct alerts *as, const struct alert *a)
@@ -339,7 +342,9 @@ int alerts_test(struct alerts *as, const char *receiver, const char *by, struct 
                               MESSAGE_ARGS(MESSAGE_STR("name", receiver)));
     alerts_new_id(id);
     alert_test_payload(id, by, clock_wall(), &payload);
-    alerts_deliver(as, receiver, id, buf_str(&payload));
+    enum telling_state s = alerts_deliver(as, receiver, NULL, id, buf_str(&payload));
     buf_release(&payload);
-    return 0;
+    return s == TELLING_ON_THE_WAY ? 0
+                                   : message_refuse(err, ERR_BUSY, "receiver_full",
+                                                    MESSAGE_ARGS(MESSAGE_STR("name", receiver)));
 }

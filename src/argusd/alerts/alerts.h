@@ -36,6 +36,7 @@ struct alerts *alerts_new(const struct alerts_parts *parts);
 #define ALERTS_ENTRY_SILENCE "silence"
 #define ALERTS_ENTRY_RULE "alert_rule"
 #define ALERTS_ENTRY_DELIVERY "delivery"
+#define ALERTS_ENTRY_NODE "alert_node" /* of Ray's list alone, once seen alive */
 /* A row of the store; one that cannot be read is an error in the log. */
 void alerts_restore(struct alerts *as, const struct store_entry *row);
 void alerts_start(struct alerts *as);
@@ -52,8 +53,8 @@ const struct alert_silence *alerts_silence_of(const struct alerts *as, const str
 /* Who may see the event or the alert. Borrows from a. */
 struct access_thing alerts_thing(const struct alert *a);
 
-/* False: it was acknowledged before. */
-bool alerts_ack(struct alerts *as,
+/* A second one replaces name and note. */
+void alerts_ack(struct alerts *as,
                 struct alert *a,
                 struct incident *i,
                 const char *by,

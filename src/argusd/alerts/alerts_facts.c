@@ -2,43 +2,39 @@
 /* alerts_facts.c - what is the case now, as facts that rules ask about; see alerts_run.h. Their
  * list for people is docs/alerts.md.
  *
- * A fact that is not known is left out: no rule fires or ends by it. A job suspects the nodes that
- * it was leased and its cluster; a node suspects the cluster. */
+ * A fact that is not known is left out: no rule fires or ends by it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/alerts/alerts_run.h"
+#include "argusd/alerts/alerts_facts.h"
 #include "argusd/figures/figures.h"
 #include "argusd/ground/jobspec.h"
+#include "argusd/jobs/unsaved.h"
 #include "base/json.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/alert/alert_cause.h"
 
-enum { FACTS_MAX = 32, FACT_TEXT_MAX = 400 };
+enum { FACT_TEXT_MAX = 400 };
 /* After a start nothing is said to be gone before it could be seen. */
 static const usec_t SETTLES = 10 * USEC_SEC;
 static const usec_t USE_SPAN = 5 * USEC_MIN; /* of a job's GPUs */
 
-struct facts {
-    struct alert_fact v[FACTS_MAX];
-    size_t n;
-};
-
-static void fact_text(struct facts *f, const char *name, const char *text)
+void fact_text(struct facts *f, const char *name, const char *text)
 {
     if (text && f->n < FACTS_MAX)
         f->v[f->n++] = (struct alert_fact){.name = name, .text = text};
 }
 
-static void fact_number(struct facts *f, const char *name, double number)
+void fact_number(struct facts *f, const char *name, double number)
 {
     if (f->n < FACTS_MAX)
         f->v[f->n++] = (struct alert_fact){.name = name, .number = number};
 }
 
-static void fact_yes(struct facts *f, const char *name, bool yes)
+void fact_yes(struct facts *f, const char *name, bool yes)
 {
     fact_text(f, name, yes ? "yes" : "no");
 }
@@ -48,10 +44,7 @@ static double seconds_since(usec_t since, usec_t now)
     return since && now > since ? (double)(now - since) / (double)USEC_SEC : 0;
 }
 
-static void alerts_see(struct alerts *as,
-                       const struct alert_subject *what,
-                       struct facts *f,
-                       usec_t now)
+void alerts_see(struct alerts *as, const struct alert_subject *what, struct facts *f, usec_t now)
 {
     struct alert_subject s = *what;
     fact_text(f, "name", s.name);
@@ -87,10 +80,13 @@ static void place_keep(struct alerts *as, const struct job *j)
         place = xcalloc(1, sizeof(*place));
         (void)map_set(as->places, j->id, place); /* there was none */
     }
+    struct strv nodes = {0};
+    struct alert_where where = {.cluster = j->cluster, .nodes = &nodes};
     strv_release(place);
     for (size_t i = 0; i < j->gang.n; i++)
-        strv_addf(place, "node/%s", j->gang.v[i].name);
-    strv_addf(place, "cluster/%s", j->cluster);
+        strv_add(&nodes, j->gang.v[i].name);
+    alert_suspects(ALERT_OF_JOB, &where, place);
+    strv_release(&nodes);
 }
 
 static void job_facts(const struct job *j,
@@ -179,183 +175,6 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
     strv_release(&notify);
 }
 
-/* ---- machines ---- */
-
-static const char *node_trouble(const struct node_row *n)
-{
-    return *n->reason.text ? n->reason.text
-           : *n->sick      ? n->sick
-           : *n->net_text  ? n->net_text
-                           : "no reason is known";
-}
-
-static void fact_ports(const struct alerts *as, struct facts *f, const char *node)
-{
-    struct nodes_port open;
-    enum nodes_ports_known known = nodes_open_port(as->p.nodes, node, &open);
-    if (known == NODES_PORTS_UNKNOWN)
-        return;
-    fact_yes(f, "ray_port_open", known == NODES_PORTS_OPEN);
-    if (known == NODES_PORTS_OPEN) {
-        fact_number(f, "ray_port", open.port);
-        fact_text(f, "ray_port_key", open.key);
-    }
-}
-
-static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
-{
-    struct facts f = {0};
-    struct strv suspects = {0};
-    bool was_in = n->state != NODE_PENDING;
-    fact_text(&f, "state", node_state_to_string(n->state));
-    fact_text(&f, "want", node_want_to_string(n->want));
-    fact_yes(&f, "wanted", n->want == NODE_WANT_UP);
-    fact_yes(&f, "head", n->is_head);
-    if (was_in)
-        fact_yes(&f, "alive", n->state != NODE_OFFLINE);
-    fact_yes(&f, "unhealthy", node_is_unhealthy(n));
-    fact_yes(&f, "ssh_away", n->ssh_away);
-    fact_text(&f, "reason", *n->sick ? n->sick : node_trouble(n));
-    if (n->facts.at) {
-        fact_number(&f, "clock_skew", fabs((double)n->facts.skew) / (double)USEC_SEC);
-        fact_number(&f, "disk_free", (double)n->facts.disk_free_bytes);
-        fact_number(&f, "shm_free", (double)n->facts.shm_free_bytes);
-    }
-    fact_ports(as, &f, n->spec.name);
-    strv_addf(&suspects, "cluster/%s", as->p.settings->cluster);
-    struct alert_subject s = {.of = ALERT_OF_NODE,
-                              .name = n->spec.name,
-                              .suspects = &suspects,
-                              .gpus = (double)n->spec.gpu_count};
-    alerts_see(as, &s, &f, now);
-    strv_release(&suspects);
-}
-
-/* Sees a node that stands in Ray's list alone, which nobody registered. */
-static void see_attached(struct alerts *as, const struct cluster_node *k, usec_t now)
-{
-    struct facts f = {0};
-    struct strv suspects = {0};
-    fact_text(&f, "state", k->is_alive ? "online" : "offline");
-    fact_yes(&f, "wanted", true);
-    fact_yes(&f, "head", k->is_head);
-    fact_yes(&f, "alive", k->is_alive);
-    fact_text(&f, "reason", k->message && *k->message ? k->message : "Ray has given it up");
-    strv_addf(&suspects, "cluster/%s", as->p.settings->cluster);
-    struct alert_subject s = {
-        .of = ALERT_OF_NODE, .name = k->name, .suspects = &suspects, .gpus = k->gpus};
-    alerts_see(as, &s, &f, now);
-    strv_release(&suspects);
-}
-
-/* A name that is there again stands twice in Ray's list: the living one counts. */
-static bool has_successor(const struct cluster_node *v, size_t n, const struct cluster_node *k)
-{
-    bool found = false;
-    for (size_t i = 0; i < n && !k->is_alive; i++)
-        found =
-            found || (&v[i] != k && !strcmp(v[i].name, k->name) && (v[i].is_alive || &v[i] > k));
-    return found;
-}
-
-static void see_nodes(struct alerts *as, usec_t now)
-{
-    const struct node_row *row;
-    size_t n;
-    const struct cluster_node *v = cluster_nodes(as->p.cluster, &n);
-    for (size_t pos = 0; (row = nodes_next(as->p.nodes, &pos));)
-        see_node(as, row, now);
-    for (size_t i = 0; i < n; i++)
-        if (!nodes_is_registered(as->p.nodes, v[i].name) && !nodes_is_former(as->p.nodes, &v[i]) &&
-            !v[i].is_head && !has_successor(v, n, &v[i]))
-            see_attached(as, &v[i], now);
-    if (cluster_generation(as->p.cluster) > 0)
-        alert_table_round(as->table, ALERT_OF_NODE, now);
-}
-
-/* ---- GPUs ---- */
-
-static void fact_figure(const struct alerts *as,
-                        struct facts *f,
-                        const char *name,
-                        const char *node,
-                        enum figure what,
-                        int gpu)
-{
-    double v = figures_now(as->p.figures, node, what, gpu);
-    if (!isnan(v))
-        fact_number(f, name, v);
-}
-
-static void fact_told(struct facts *f, const char *name, double v)
-{
-    if (v >= 0)
-        fact_number(f, name, v);
-}
-
-/* What the driver alone tells. */
-static void fact_card(struct facts *f, const struct figures_card *c, int links_missing)
-{
-    fact_told(f, "nvlinks", c->nvlinks);
-    fact_told(f, "nvlinks_missing", links_missing);
-    fact_told(f, "rows_failed", c->rows_failed);
-    fact_told(f, "rows_pending", c->rows_pending);
-    fact_told(f, "slowdown_temperature", c->slowdown_celsius);
-    if (c->throttle >= 0)
-        fact_yes(f, "throttled", figures_card_is_throttled(c));
-    if (c->pcie_width > 0 && c->pcie_width_max > 0) {
-        fact_number(f, "pcie_lanes", c->pcie_width);
-        fact_number(f, "pcie_lanes_missing", c->pcie_width_max - c->pcie_width);
-    }
-}
-
-static void see_gpu(struct alerts *as, const char *node, int gpu, usec_t now)
-{
-    char name[160];
-    struct facts f = {0};
-    struct figures_card card;
-    struct strv suspects = {0};
-    const struct figures *fs = as->p.figures;
-    text_printf(name, "%.128s/%d", node, gpu);
-    fact_text(&f, "node", node);
-    fact_text(&f, "uuid", figures_uuid(fs, node, gpu));
-    fact_number(&f, "index", gpu);
-    fact_figure(as, &f, "use", node, FIGURE_GPU_UTIL, gpu);
-    fact_figure(as, &f, "temperature", node, FIGURE_GPU_TEMPERATURE, gpu);
-    double xid = figures_now(fs, node, FIGURE_GPU_XID, gpu);
-    if (!isnan(xid)) {
-        fact_number(&f, "xid", xid);
-        fact_yes(&f, "xid_of_program", figure_xid_is_of_program(xid));
-    }
-    fact_figure(as, &f, "ecc_uncorrected", node, FIGURE_GPU_ECC, gpu);
-    if (figures_card(fs, node, gpu, &card))
-        fact_card(&f, &card, figures_links_missing(fs, node, gpu));
-    strv_addf(&suspects, "node/%s", node);
-    strv_addf(&suspects, "cluster/%s", as->p.settings->cluster);
-    struct alert_subject s = {.of = ALERT_OF_GPU, .name = name, .suspects = &suspects, .gpus = 1};
-    alerts_see(as, &s, &f, now);
-    strv_release(&suspects);
-}
-
-struct gpus_seen {
-    struct alerts *as;
-    usec_t now;
-};
-
-static void see_gpus_of(const char *node, void *arg)
-{
-    const struct gpus_seen *g = arg;
-    for (int gpu = 0; gpu < figures_gpus(g->as->p.figures, node); gpu++)
-        see_gpu(g->as, node, gpu, g->now);
-}
-
-static void see_gpus(struct alerts *as, usec_t now)
-{
-    struct gpus_seen seen = {as, now};
-    figures_each_node(as->p.figures, see_gpus_of, &seen);
-    alert_table_round(as->table, ALERT_OF_GPU, now);
-}
-
 /* ---- cluster, root, queue ---- */
 
 static void see_cluster(struct alerts *as, usec_t now)
@@ -388,7 +207,7 @@ static void see_root(struct alerts *as, usec_t now)
     cluster_root_why(c, &code, &text);
     message_to_string(code, text, true, said, sizeof(said));
     fact_text(&f, "reason", said);
-    struct alert_subject s = {.of = ALERT_OF_ROOT, .name = "shared"};
+    struct alert_subject s = {.of = ALERT_OF_ROOT, .name = ALERT_ROOT_NAME};
     alerts_see(as, &s, &f, now);
 }
 
@@ -402,8 +221,12 @@ static void see_queue(struct alerts *as, usec_t now)
     fact_text(&f, "code", why->code);
     fact_text(&f, "reason", why->text);
     fact_number(&f, "longest_wait", seconds_since(jobs_oldest_wait(as->p.jobs), now));
-    struct alert_subject s = {.of = ALERT_OF_QUEUE, .name = "queue"};
+    struct strv suspects = {0};
+    struct alert_where where = {.cluster = as->p.settings->cluster};
+    alert_suspects(ALERT_OF_QUEUE, &where, &suspects);
+    struct alert_subject s = {.of = ALERT_OF_QUEUE, .name = "queue", .suspects = &suspects};
     alerts_see(as, &s, &f, now);
+    strv_release(&suspects);
 }
 
 static const char QUEUED_FOR[] = "queued_for";
@@ -535,8 +358,8 @@ void alerts_look(struct alerts *as, usec_t now)
     see_jobs(as, now);
     if (clock_mono() - as->started >= SETTLES || cluster_is_up(as->p.cluster)) {
         see_cluster(as, now);
-        see_nodes(as, now);
-        see_gpus(as, now);
+        alerts_see_nodes(as, now);
+        alerts_see_gpus(as, now);
         see_queue(as, now);
     }
     see_quotas(as, now);
@@ -592,6 +415,8 @@ static void see_job_event(struct alerts *as, struct live *l, const struct store_
         job_notify(as, l, end_word(row), &notify);
     if (l && !is_finding(row))
         fact_yes(&f, "asked_for", notify.n > 0);
+    double gpus = j ? j->demand.nnodes * j->demand.gpus_per_node : 0;
+    bool loses = l && !is_finding(row) && str_list_has("FAILED,TIMEOUT,QUEUED", row->to_state);
     struct alert_subject s = {.of = ALERT_OF_JOB,
                               .name = row->job,
                               .owner = j ? j->user : NULL,
@@ -599,7 +424,8 @@ static void see_job_event(struct alerts *as, struct live *l, const struct store_
                               .notify = &notify,
                               .suspects =
                                   j && may_be_a_machine(j) ? map_find(as->places, j->id) : NULL,
-                              .gpus = j ? j->demand.nnodes * j->demand.gpus_per_node : 0};
+                              .gpus = gpus,
+                              .lost = loses ? gpus * live_unsaved(l, now) : 0};
     alerts_see(as, &s, &f, now);
     strv_release(&notify);
     if (j && job_state_is_terminal(j->state))

@@ -12,21 +12,41 @@ enum { DELIVERY_ID_MAX = 40, DELIVERIES_MAX = 20000, OUTLET_MERGES = 20 };
 struct delivery {
     struct delivery *next;
     char id[DELIVERY_ID_MAX];
-    char *receiver, *payload;
+    char *receiver, *incident, *payload;
     usec_t at; /* wall: when it was decided */
     uint64_t batch;
+    int tries;          /* that failed, in this life */
+    usec_t after;       /* monotonic: not before */
+    bool goes_alone;    /* a message of several with it has failed */
+    struct strv having; /* of a mail: addresses that have it, in this life */
 };
 extern const struct field_table delivery_table;
+
+struct delivery_line {
+    struct delivery *first, *last;
+};
+
+/* Of a receiver that is to hear again and again of what is open: behind which alert of which
+ * incident (by its seq) it goes on. */
+struct refresh_place {
+    int64_t seq;
+    size_t alert;
+    bool runs; /* it is not at its end */
+};
 
 struct outlet {
     struct alerts *alerts;
     const struct alert_receiver *receiver;
     struct courier *courier; /* NULL: of a log */
     char said[80];
-    struct delivery *first, **tail; /* oldest first */
-    size_t waiting, sending;        /* of its first ones */
-    bool is_refresh;                /* what runs is no delivery */
-    usec_t sent[60];                /* monotonic, the last ones: its pace */
+    struct delivery_line line;    /* oldest first */
+    struct delivery_line later;   /* failed by themselves, and what follows one of them */
+    struct delivery_line sending; /* what runs now; empty while it refreshes */
+    size_t waiting;               /* of all three */
+    struct refresh_place refresh; /* how far it has come */
+    bool is_refresh;              /* what runs is no delivery */
+    struct strv having;           /* of the mail that runs: addresses that have it */
+    usec_t sent[60];              /* monotonic, the last ones: its pace */
     size_t next_sent;
     usec_t refreshed; /* monotonic */
     int64_t taken, refused;
@@ -42,6 +62,8 @@ struct alerts {
     int64_t next_silence;
     struct outlet *outlets; /* one per receiver */
     size_t n_outlets;
+    struct delivery_line orphans; /* of receivers that argus.yaml does not have */
+    struct map *seen_alive;       /* name of a node of Ray's list alone -> its Ray id, heap */
     struct map *places;           /* job -> struct strv *: what it was leased, "node/w1" */
     usec_t started, ticked, late; /* monotonic; how late the last tick came */
     uv_timer_t timer;
@@ -55,10 +77,24 @@ void alerts_look(struct alerts *as, usec_t now);
 /* False: it is of a kind that nobody asks about. */
 bool alerts_see_event(struct alerts *as, const struct store_event *row);
 void alerts_places_free(struct alerts *as);
+/* alerts_nodes.c */
+void alerts_seen_free(struct alerts *as);
+/* A row of the store: this node of Ray's list was seen alive. False: it cannot be read. */
+bool alerts_restore_node(struct alerts *as, const struct store_entry *row);
 
 /* alerts_tell.c: what changed is stored, told as events, and put to receivers. */
 void alerts_settle(struct alerts *as, usec_t now);
-void alerts_deliver(struct alerts *as, const char *receiver, const char *id, const char *payload);
+/* incident: its id, NULL for a test. TELLING_ON_THE_WAY, or why not. */
+must_check enum telling_state alerts_deliver(struct alerts *as,
+                                             const char *receiver,
+                                             const char *incident,
+                                             const char *id,
+                                             const char *payload);
+/* What became of a delivery, on the incident and in the batch that is open. */
+void alerts_settled(struct alerts *as,
+                    const struct delivery *d,
+                    enum telling_state state,
+                    const char *why);
 void alerts_new_id(char id[static DELIVERY_ID_MAX]);
 
 /* alerts_send.c */
@@ -67,5 +103,8 @@ void outlets_close(struct alerts *as);
 void outlets_free(struct alerts *as);
 struct outlet *outlet_find(const struct alerts *as, const char *name);
 void outlet_add(struct outlet *o, struct delivery *d);
+/* argus.yaml does not have its receiver: said on its incident once all rows are read. Taken. */
+void outlets_orphan(struct alerts *as, struct delivery *d);
+void outlets_settle_orphans(struct alerts *as);
 /* What is on disk and due is sent. */
 void outlets_turn(struct alerts *as);

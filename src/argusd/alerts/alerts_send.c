@@ -2,10 +2,12 @@
 /* alerts_send.c - deliveries on their way: one outlet per receiver, with its own courier, line and
  * pace; see alerts_run.h.
  *
- * The oldest goes first. Where the pace of a receiver leaves fewer messages than wait, people get
- * several in one; programs get each for itself. A delivery leaves the store when it was taken or
- * refused for good. Alertmanager forgets what is not repeated: it hears of what is open each
- * minute. */
+ * The oldest goes first. One that fails steps aside until its next try, with what follows of its
+ * incident, so that it holds nothing else; the order within an incident stays. Where the pace of a
+ * receiver leaves fewer messages than wait, people get several in one; programs get each for
+ * itself. If such a joined message fails, each of it goes alone. A delivery leaves the store when
+ * it was taken, refused for good or given up, and its incident says so in the same batch.
+ * Alertmanager forgets what is not repeated: it hears of all that is open each minute. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +17,63 @@
 #include "base/text.h"
 
 static const usec_t GIVE_UP_AFTER = 3 * USEC_DAY, REFRESH_EVERY = USEC_MIN;
+static const usec_t TRY_FIRST = 2 * USEC_SEC, TRY_MOST = 5 * USEC_MIN;
+enum { REFRESH_SLICE = 5, REFRESH_BYTES = 64 << 10 };
 
 static void delivery_free(struct delivery *d)
 {
     field_release(&delivery_table, d);
+    strv_release(&d->having);
     free(d);
 }
+
+/* ---- lines ---- */
+
+static void line_push(struct delivery_line *l, struct delivery *d)
+{
+    d->next = NULL;
+    if (l->last)
+        l->last->next = d;
+    else
+        l->first = d;
+    l->last = d;
+}
+
+/* before: the one that stands before it; NULL: it is the first. */
+static struct delivery *line_take(struct delivery_line *l, struct delivery *before)
+{
+    struct delivery *d = before ? before->next : l->first;
+    if (!d)
+        return NULL;
+    if (before)
+        before->next = d->next;
+    else
+        l->first = d->next;
+    if (l->last == d)
+        l->last = before;
+    d->next = NULL;
+    return d;
+}
+
+static void line_free(struct delivery_line *l)
+{
+    struct delivery *d;
+    while ((d = line_take(l, NULL)))
+        delivery_free(d);
+}
+
+/* A message of the same incident stands in the line, before `end`. */
+static bool line_has_incident(const struct delivery_line *l,
+                              const struct delivery *end,
+                              const char *incident)
+{
+    for (const struct delivery *d = l->first; d && d != end; d = d->next)
+        if (incident && str_eq(d->incident, incident))
+            return true;
+    return false;
+}
+
+/* ---- receivers ---- */
 
 struct outlet *outlet_find(const struct alerts *as, const char *name)
 {
@@ -38,7 +91,6 @@ void outlets_open(struct alerts *as)
         struct outlet *o = &as->outlets[i];
         struct err err = {0};
         *o = (struct outlet){.alerts = as, .receiver = &as->config->receivers[i]};
-        o->tail = &o->first;
         text_printf(o->said, "receiver '%s'", o->receiver->name);
         struct courier_parts parts = {.loop = as->p.loop,
                                       .secrets = as->p.secrets,
@@ -62,30 +114,50 @@ void outlets_close(struct alerts *as)
 
 void outlets_free(struct alerts *as)
 {
-    for (size_t i = 0; i < as->n_outlets; i++)
-        for (struct delivery *d = as->outlets[i].first, *next; d; d = next) {
-            next = d->next;
-            delivery_free(d);
-        }
+    for (size_t i = 0; i < as->n_outlets; i++) {
+        line_free(&as->outlets[i].line);
+        line_free(&as->outlets[i].later);
+        line_free(&as->outlets[i].sending);
+    }
     free(as->outlets);
+    line_free(&as->orphans);
 }
 
 void outlet_add(struct outlet *o, struct delivery *d)
 {
-    *o->tail = d;
-    o->tail = &d->next;
+    line_push(&o->line, d);
     o->waiting++;
 }
 
-static void outlet_pop(struct outlet *o)
+/* It leaves the store, and its incident says why. */
+static void delivery_end(struct alerts *as,
+                         struct delivery *d,
+                         enum telling_state state,
+                         const char *why)
 {
-    struct delivery *d = o->first;
-    o->first = d->next;
-    if (!o->first)
-        o->tail = &o->first;
-    o->waiting--;
-    store_remove_entry(o->alerts->p.store, ALERTS_ENTRY_DELIVERY, d->id);
+    alerts_settled(as, d, state, why);
+    store_remove_entry(as->p.store, ALERTS_ENTRY_DELIVERY, d->id);
     delivery_free(d);
+}
+
+void outlets_orphan(struct alerts *as, struct delivery *d)
+{
+    line_push(&as->orphans, d);
+}
+
+void outlets_settle_orphans(struct alerts *as)
+{
+    struct delivery *d;
+    while ((d = line_take(&as->orphans, NULL))) {
+        log_warn("alerts", "the message '%s' waits for receiver '%s', which argus.yaml has not",
+                 d->id, d->receiver);
+        if (d->at + GIVE_UP_AFTER < clock_wall()) {
+            delivery_end(as, d, TELLING_GIVEN_UP, NULL);
+            continue;
+        }
+        alerts_settled(as, d, TELLING_NOT_THERE, NULL);
+        delivery_free(d); /* its row stays: the receiver may come back */
+    }
 }
 
 /* ---- pace ---- */
@@ -125,35 +197,76 @@ static void outlet_tell_refused(struct outlet *o, const char *why)
     log_err("alerts", "%s", text);
 }
 
-static void outlet_took(struct outlet *o, const char *why_not, usec_t now)
+static void outlet_end_first(struct outlet *o, enum telling_state state, const char *why)
 {
-    if (o->courier)
-        courier_settled(o->courier, why_not);
-    if (why_not && !o->is_refresh)
-        outlet_tell_refused(o, why_not);
-    for (; o->sending > 0; o->sending--) {
-        if (why_not)
-            o->refused++;
-        else
-            o->taken++;
-        outlet_pop(o);
+    o->waiting--;
+    delivery_end(o->alerts, line_take(&o->sending, NULL), state, why);
+}
+
+/* but: addresses of a mail that refused it; "" = none. */
+static void outlet_took(struct outlet *o, const char *but)
+{
+    if (o->sending.first && *but)
+        outlet_tell_refused(o, but);
+    while (o->sending.first) {
+        o->taken++;
+        outlet_end_first(o, TELLING_TAKEN, but);
     }
-    o->refreshed = now;
+}
+
+static void outlet_refused(struct outlet *o, const char *why)
+{
+    if (o->sending.first)
+        outlet_tell_refused(o, why);
+    while (o->sending.first) {
+        o->refused++;
+        outlet_end_first(o, TELLING_REFUSED, why);
+    }
+}
+
+/* Each of what was sent waits for its own next try, alone if it was not. */
+static void outlet_steps_aside(struct outlet *o, const char *why, bool at_once, usec_t now)
+{
+    while (o->sending.first) {
+        struct delivery *d = o->sending.first;
+        if (!at_once && d->at + GIVE_UP_AFTER < clock_wall()) {
+            o->refused++;
+            outlet_tell_refused(o, why);
+            outlet_end_first(o, TELLING_GIVEN_UP, why);
+            continue;
+        }
+        (void)line_take(&o->sending, NULL);
+        usec_t wait = TRY_FIRST;
+        for (int i = 0; i < d->tries && wait < TRY_MOST; i++)
+            wait *= 2;
+        d->tries += !at_once;
+        d->after = at_once ? now : now + (wait < TRY_MOST ? wait : TRY_MOST);
+        d->goes_alone = true;
+        strv_copy(&d->having, &o->having);
+        line_push(&o->later, d);
+    }
 }
 
 static void outlet_on_answer(enum alert_verdict v, const char *why, void *arg)
 {
     struct outlet *o = arg;
     usec_t now = clock_mono();
-    bool old = o->sending && o->first->at + GIVE_UP_AFTER < clock_wall();
-    if (v == ALERT_TAKEN)
-        outlet_took(o, NULL, now);
-    else if (v == ALERT_REFUSED || (v == ALERT_AGAIN && old))
-        outlet_took(o, why, now);
+    bool was_refresh = o->is_refresh;
+    bool joined = o->sending.first && o->sending.first->next;
+    if (v == ALERT_TAKEN || v == ALERT_REFUSED)
+        courier_settled(o->courier, v == ALERT_TAKEN ? NULL : why);
     else
         courier_failed(o->courier, why, now);
-    o->sending = 0;
     o->is_refresh = false;
+    if (was_refresh)
+        o->refreshed = now;
+    else if (v == ALERT_TAKEN)
+        outlet_took(o, why);
+    else if (v == ALERT_REFUSED && !joined)
+        outlet_refused(o, why);
+    else
+        outlet_steps_aside(o, why, v == ALERT_REFUSED, now);
+    strv_release(&o->having);
     outlets_turn(o->alerts);
 }
 
@@ -161,69 +274,144 @@ static void outlet_on_answer(enum alert_verdict v, const char *why, void *arg)
 
 static void outlet_send(struct outlet *o, const char *id, const json_t *const *payloads, size_t n)
 {
-    struct courier_message m = {.id = id, .payloads = payloads, .n = n};
+    struct courier_message m = {.id = id, .payloads = payloads, .n = n, .having = &o->having};
+    struct courier_state state;
     usec_t now = clock_mono();
-    bool began = courier_send(o->courier, &m, outlet_on_answer, o, now);
-    if (began)
+    if (courier_send(o->courier, &m, outlet_on_answer, o, now)) {
         outlet_note_sent(o, now);
-    else
-        o->sending = 0;
+        return;
+    }
+    courier_state(o->courier, &state);
+    o->is_refresh = false;
+    outlet_steps_aside(o, state.trouble, false, now);
+    strv_release(&o->having);
+}
+
+static bool delivery_is_stored(const struct outlet *o, const struct delivery *d)
+{
+    return d->batch <= store_durable(o->alerts->p.store);
 }
 
 static void outlet_log(struct outlet *o)
 {
-    while (o->first && o->first->batch <= store_durable(o->alerts->p.store)) {
+    while (o->line.first && delivery_is_stored(o, o->line.first)) {
         _cleanup_(json_unrefp) json_t *p = NULL;
-        const char *text = o->first->payload;
+        const char *text = o->line.first->payload;
         if (json_parse(text, strlen(text), ALERT_PAYLOAD_MAX, &p, NULL) == 0)
             log_warn("alert", "%s message=%s",
                      json_get_str(
                          p, o->receiver->language == MESSAGE_CHINESE ? "title_zh" : "title", ""),
-                     o->first->id);
-        o->sending = 1;
-        outlet_took(o, NULL, clock_mono());
+                     o->line.first->id);
+        line_push(&o->sending, line_take(&o->line, NULL));
+        outlet_took(o, "");
     }
 }
 
-/* How many of its first ones go in one message: those that are on disk. */
-static size_t outlet_batch(const struct outlet *o, int64_t room)
+/* The oldest of those that stepped aside and are due, unless one of its incident stands before it.
+ */
+static struct delivery *outlet_pick_later(struct outlet *o, bool joins, usec_t now)
 {
-    bool for_people = o->receiver->kind != ALERT_KIND_WEBHOOK;
-    size_t n = 0;
-    uint64_t durable = store_durable(o->alerts->p.store);
-    for (const struct delivery *d = o->first; d && d->batch <= durable && n < OUTLET_MERGES;
-         d = d->next)
-        n++;
-    return n && (!for_people || (int64_t)o->waiting <= room / 2) ? 1 : n;
+    struct delivery *before = NULL;
+    for (struct delivery *d = o->later.first; d; before = d, d = d->next)
+        if (d->after <= now && delivery_is_stored(o, d) && !(joins && d->goes_alone) &&
+            !line_has_incident(&o->later, d, d->incident))
+            return line_take(&o->later, before);
+    return NULL;
 }
 
-static void outlet_send_first(struct outlet *o, size_t n)
+/* What was not tried yet goes before what failed: else one that always fails, and is due whenever
+ * the receiver is, would be the only one that is tried. */
+static struct delivery *outlet_pick(struct outlet *o, bool joins, usec_t now)
+{
+    while (o->line.first && delivery_is_stored(o, o->line.first)) {
+        struct delivery *d = line_take(&o->line, NULL);
+        if (!line_has_incident(&o->later, NULL, d->incident))
+            return d;
+        line_push(&o->later, d);
+    }
+    return outlet_pick_later(o, joins, now);
+}
+
+/* What goes in the next message: one, or for people as many as the pace asks for. */
+static size_t outlet_gather(struct outlet *o, int64_t room, usec_t now)
+{
+    bool joins = o->receiver->kind != ALERT_KIND_WEBHOOK && (int64_t)o->waiting > room / 2;
+    struct delivery *d = outlet_pick(o, false, now);
+    size_t n = 0;
+    while (d) {
+        n++;
+        joins = joins && !d->goes_alone;
+        if (n == 1)
+            strv_copy(&o->having, &d->having);
+        line_push(&o->sending, d);
+        d = joins && n < OUTLET_MERGES ? outlet_pick(o, true, now) : NULL;
+    }
+    return n;
+}
+
+static void outlet_send_gathered(struct outlet *o, size_t n)
 {
     json_t *payloads[OUTLET_MERGES] = {0};
-    const struct delivery *d = o->first;
+    char id[DELIVERY_ID_MAX];
+    const struct delivery *d = o->sending.first;
+    text_copy(id, d->id);
     for (size_t i = 0; i < n; i++, d = d->next)
         if (json_parse(d->payload, strlen(d->payload), ALERT_PAYLOAD_MAX, &payloads[i], NULL) < 0)
             payloads[i] = json_object(); /* our own row: never */
-    o->sending = n;
-    outlet_send(o, o->first->id, (const json_t *const *)payloads, n);
+    outlet_send(o, id, (const json_t *const *)payloads, n);
     for (size_t i = 0; i < n; i++)
         json_decref(payloads[i]);
 }
 
-/* All that is open and that it was told of, once more. */
+/* ---- once more what is open ---- */
+
+/* The next few alerts of the incident that the receiver knows of and that are open. */
+static size_t refresh_slice(const struct outlet *o,
+                            const struct incident *x,
+                            size_t *at,
+                            struct alert v[static REFRESH_SLICE])
+{
+    size_t n = 0;
+    for (; *at < x->alerts.n && n < REFRESH_SLICE; ++*at) {
+        const struct alert *a = incident_alert(x, *at);
+        if (a->open && strv_has(&a->told, o->receiver->name) && !alerts_silence_of(o->alerts, a))
+            v[n++] = *a;
+    }
+    return n;
+}
+
+/* Up to OUTLET_MERGES payloads from where the last message ended. */
+static size_t refresh_gather(struct outlet *o, json_t *payloads[static OUTLET_MERGES])
+{
+    struct alert v[REFRESH_SLICE];
+    struct incident *x;
+    size_t n = 0, bytes = 0;
+    for (size_t i = 0; (x = incident_at(o->alerts->table, i));) {
+        size_t at = x->seq == o->refresh.seq ? o->refresh.alert : 0;
+        size_t k = x->seq < o->refresh.seq || !x->open ? 0 : refresh_slice(o, x, &at, v);
+        if (!k) {
+            i++;
+            continue;
+        }
+        if (n == OUTLET_MERGES || bytes > REFRESH_BYTES)
+            return n;
+        o->refresh = (struct refresh_place){.seq = x->seq, .alert = at, .runs = true};
+        struct incident slice = *x;
+        slice.alerts = (struct field_list){.v = v, .n = k};
+        struct buf text = BUF_INIT(ALERT_PAYLOAD_MAX);
+        incident_payload(&slice, ALERT_GREW, "", clock_wall(), &text);
+        n += json_parse(buf_str(&text), text.len, ALERT_PAYLOAD_MAX, &payloads[n], NULL) == 0;
+        bytes += text.len;
+        buf_release(&text);
+    }
+    o->refresh = (struct refresh_place){0};
+    return n;
+}
+
 static void outlet_refresh(struct outlet *o)
 {
     json_t *payloads[OUTLET_MERGES] = {0};
-    struct incident *x;
-    size_t n = 0;
-    for (size_t i = 0; (x = incident_at(o->alerts->table, i)) && n < OUTLET_MERGES; i++) {
-        struct buf text = BUF_INIT(ALERT_PAYLOAD_MAX);
-        if (x->open && strv_has(&x->told, o->receiver->name)) {
-            incident_payload(x, ALERT_GREW, "", clock_wall(), &text);
-            n += json_parse(buf_str(&text), text.len, ALERT_PAYLOAD_MAX, &payloads[n], NULL) == 0;
-        }
-        buf_release(&text);
-    }
+    size_t n = refresh_gather(o, payloads);
     o->is_refresh = n > 0;
     o->refreshed = clock_mono();
     if (n)
@@ -241,10 +429,11 @@ static void outlet_turn(struct outlet *o, usec_t now)
     }
     if (!o->courier || !courier_is_ready(o->courier, now) || room <= 0)
         return;
-    size_t n = o->first ? outlet_batch(o, room) : 0;
+    size_t n = outlet_gather(o, room, now);
     if (n)
-        outlet_send_first(o, n);
-    else if (o->receiver->kind == ALERT_KIND_ALERTMANAGER && now - o->refreshed >= REFRESH_EVERY)
+        outlet_send_gathered(o, n);
+    else if (o->receiver->kind == ALERT_KIND_ALERTMANAGER &&
+             (o->refresh.runs || now - o->refreshed >= REFRESH_EVERY))
         outlet_refresh(o);
 }
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* courier.c - see courier.h. Secrets are read when a message is sent, and wiped after. */
+/* courier.c - see courier.h. Secrets are read when a message is sent, and wiped after.
+ *
+ * A mail is one transaction per address: of several recipients in one, SMTP and libcurl do not tell
+ * which was refused, and one bad address would be the end of the mail for all. */
 #include "argusd/courier/courier.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest/seal.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -25,6 +29,14 @@ struct courier {
     int fails;                      /* in a row */
     usec_t failing_since, taken_at; /* monotonic, wall */
     char trouble[300];
+    /* the mail that runs: its text, the key, who is asked now, and how the others answered */
+    struct alert_letter letter;
+    char *password;
+    struct strv *having;
+    size_t asked;
+    struct strv asking; /* one address */
+    bool again;
+    char refused[300], waits[300];
 };
 
 int courier_new(const struct courier_parts *parts, struct courier **ret, struct err *err)
@@ -47,11 +59,23 @@ int courier_new(const struct courier_parts *parts, struct courier **ret, struct 
     return 0;
 }
 
+static void mail_release(struct courier *c)
+{
+    if (c->password)
+        seal_forget(c->password, strlen(c->password));
+    free(c->password);
+    c->password = NULL;
+    c->having = NULL;
+    alert_letter_release(&c->letter);
+    strv_release(&c->asking);
+}
+
 void courier_free(struct courier *c)
 {
     if (!c)
         return;
     wire_free(c->wire);
+    mail_release(c);
     free(c);
 }
 
@@ -95,16 +119,86 @@ void courier_state(const struct courier *c, struct courier_state *ret)
                                   .trouble = c->trouble};
 }
 
+static enum alert_verdict courier_judge(const struct courier *c,
+                                        const struct wire_reply *reply,
+                                        struct err *err)
+{
+    *err = reply->err;
+    return reply->status ? alert_judge((enum alert_kind)c->p.to->kind, reply->status, reply->body,
+                                       reply->len, err)
+                         : ALERT_AGAIN;
+}
+
 static void courier_on_reply(const struct wire_reply *reply, void *arg)
 {
     struct courier *c = arg;
-    struct err err = reply->err;
-    enum alert_verdict v = ALERT_AGAIN;
+    struct err err;
+    enum alert_verdict v = courier_judge(c, reply, &err);
     c->running = NULL;
-    if (reply->status)
-        v = alert_judge((enum alert_kind)c->p.to->kind, reply->status, reply->body, reply->len,
-                        &err);
     c->cb(v, v == ALERT_TAKEN ? "" : err.text, c->arg);
+}
+
+/* ---- a mail ---- */
+
+static void mail_on_reply(const struct wire_reply *reply, void *arg);
+
+/* False: nobody is left to be asked. */
+static bool mail_ask_next(struct courier *c)
+{
+    const struct alert_receiver *to = c->p.to;
+    while (c->asked < to->to.n && c->having && strv_has(c->having, to->to.v[c->asked]))
+        c->asked++;
+    if (c->asked == to->to.n)
+        return false;
+    strv_release(&c->asking);
+    strv_add(&c->asking, to->to.v[c->asked++]);
+    struct wire_order w = {.method = "POST",
+                           .url = c->letter.url,
+                           .body = buf_str(&c->letter.body),
+                           .timeout = SEND_TIMEOUT,
+                           .max_bytes = REPLY_MAX,
+                           .is_fresh = true,
+                           .said = c->p.said,
+                           .mail_from = to->from,
+                           .mail_to = &c->asking,
+                           .user = to->user,
+                           .password = c->password};
+    c->running = wire_send(c->wire, &w, mail_on_reply, c);
+    return true;
+}
+
+static void mail_note(char to[static 300], const char *address, const char *why)
+{
+    _cleanup_(freep) char *before = xstrdup(to);
+    text_printf_to(to, 300, "%s%s%.100s: %.120s", before, *before ? "; " : "", address, why);
+}
+
+static void mail_end(struct courier *c)
+{
+    bool any = c->having && c->having->n > 0;
+    enum alert_verdict v = c->again ? ALERT_AGAIN : any ? ALERT_TAKEN : ALERT_REFUSED;
+    char why[300];
+    text_copy(why, c->again ? c->waits : c->refused);
+    mail_release(c);
+    c->cb(v, why, c->arg);
+}
+
+static void mail_on_reply(const struct wire_reply *reply, void *arg)
+{
+    struct courier *c = arg;
+    struct err err;
+    enum alert_verdict v = courier_judge(c, reply, &err);
+    c->running = NULL;
+    if (v == ALERT_TAKEN && c->having)
+        strv_add(c->having, c->asking.v[0]);
+    if (v == ALERT_REFUSED)
+        mail_note(c->refused, c->asking.v[0], err.text);
+    if (v == ALERT_AGAIN) {
+        c->again = true;
+        mail_note(c->waits, c->asking.v[0], err.text);
+    }
+    if (!reply->status || !mail_ask_next(c)) /* no server: it has none for the others either */
+        mail_end(c);
 }
 
 /* ---- sending ---- */
@@ -140,17 +234,35 @@ static bool url_is_of_kind(const struct alert_receiver *r, const char *url)
                                       : str_starts(url, "http://") || str_starts(url, "https://");
 }
 
+static void mail_begin(struct courier *c,
+                       const struct courier_message *m,
+                       struct alert_letter *taken,
+                       const char *password)
+{
+    mail_release(c);
+    c->letter = *taken;
+    *taken = (struct alert_letter){0};
+    c->password = xstrdup(password);
+    c->having = m->having;
+    c->asked = 0;
+    c->again = false;
+    *c->refused = *c->waits = 0;
+    if (!mail_ask_next(c)) /* all have it: who added the last one was not told */
+        mail_release(c);
+}
+
 static void courier_post(struct courier *c,
+                         const struct courier_message *m,
                          const struct alert_order *order,
                          const char *password,
                          usec_t mono)
 {
-    const struct alert_receiver *to = c->p.to;
     struct alert_letter letter = {0};
     struct err err = {0};
-    bool mail = to->kind == ALERT_KIND_MAIL;
     if (alert_form(order, &letter, &err) < 0) {
         courier_failed(c, err.text, mono);
+    } else if (c->p.to->kind == ALERT_KIND_MAIL) {
+        mail_begin(c, m, &letter, password);
     } else {
         struct wire_order w = {.method = "POST",
                                .url = letter.url,
@@ -158,12 +270,8 @@ static void courier_post(struct courier *c,
                                .timeout = SEND_TIMEOUT,
                                .max_bytes = REPLY_MAX,
                                .is_fresh = true,
-                               .headers = mail ? NULL : &letter.headers,
-                               .said = c->p.said,
-                               .mail_from = mail ? to->from : NULL,
-                               .mail_to = mail ? &to->to : NULL,
-                               .user = mail ? to->user : NULL,
-                               .password = password};
+                               .headers = &letter.headers,
+                               .said = c->p.said};
         c->running = wire_send(c->wire, &w, courier_on_reply, c);
     }
     alert_letter_release(&letter);
@@ -203,7 +311,7 @@ bool courier_send(struct courier *c,
                     str_or(r->url_secret, ""));
         courier_failed(c, why, mono);
     } else {
-        courier_post(c, &order, password, mono);
+        courier_post(c, m, &order, password, mono);
     }
     pairs_wipe(&keys);
     return c->running != NULL;

@@ -32,11 +32,14 @@ struct courier_message {
     const char *id; /* the same at each try */
     const json_t *const *payloads;
     size_t n;
-    const char *body; /* of a webhook: sent as it is, in place of payloads; NULL */
+    const char *body;    /* of a webhook: sent as it is, in place of payloads; NULL */
+    struct strv *having; /* of a mail: addresses that have it already; those that take it now are
+                            added. Borrowed until the answer; NULL: none */
 };
 
-/* v: taken, to be sent again, or refused for good; why is "" of one that is taken. Called on the
- * loop, never from within courier_send(). */
+/* v: taken, to be sent again, or refused for good; why is "" of one that is taken. A mail goes to
+ * one address after the other: it is taken when one of them took it and none is to be asked again,
+ * and why then names those that refused. Called on the loop, never from within courier_send(). */
 typedef void (*courier_f)(enum alert_verdict v, const char *why, void *arg);
 /* Nothing is on its way, and the pause after a failure is over. */
 bool courier_is_ready(const struct courier *c, usec_t mono);

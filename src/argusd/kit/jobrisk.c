@@ -7,14 +7,8 @@
  * where nothing was saved or nothing is told of steps. */
 #include "argusd/kit/jobrisk.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/json.h"
+#include "argusd/jobs/unsaved.h"
 #include "base/str.h"
-#include "core/metric/goodput.h"
-
-enum { METRICS_MAX = 1 << 20 };
 
 static const char *const fate_words[] = {"ends_before", "stopped", "restarted", "waited_for", NULL};
 
@@ -52,33 +46,11 @@ static usec_t jobrisk_wall(const struct api *a, usec_t at)
     return at ? clock_wall() + (at > now ? at - now : 0) : 0;
 }
 
-/* Seconds of steps that no checkpoint of the attempt has; below 0: it has told of no step. */
-static double jobrisk_unsaved(const struct live *l)
-{
-    struct goodput_sums *sums = xcalloc(1, sizeof(*sums));
-    const char *metrics = l->extra.metrics;
-    _cleanup_(json_unrefp) json_t *page = NULL;
-    double seconds = -1;
-    if (metrics && json_parse(metrics, strlen(metrics), METRICS_MAX, &page, NULL) == 0)
-        goodput_from_json(json_get_array(page, "attempts"), sums);
-    const struct attempt *newest = job_attempt(l->job);
-    for (size_t i = 0; i < sums->n; i++)
-        if (newest && sums->v[i].k == newest->k)
-            seconds = sums->v[i].unsaved_s;
-    free(sums);
-    return seconds;
-}
-
 static double jobrisk_gpu_hours(const struct live *l, double gpus)
 {
-    const struct attempt *newest = job_attempt(l->job);
     if (l->job->state == JOB_QUEUED)
         return 0; /* what its last attempt lost is lost already */
-    double seconds = jobrisk_unsaved(l);
-    usec_t now = clock_wall();
-    if (seconds < 0 && newest && newest->started_at && newest->started_at < now)
-        seconds = (double)(now - newest->started_at) / 1e6;
-    return seconds > 0 ? seconds * gpus / 3600 : 0;
+    return live_unsaved(l, clock_wall()) * gpus / 3600;
 }
 
 static double jobrisk_gpus_here(const struct api *a, const char *job, const char *node)

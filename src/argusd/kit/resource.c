@@ -10,6 +10,7 @@
 
 #include "base/doc/conf.h"
 #include "base/str.h"
+#include "base/text.h"
 
 enum { PAGE_MAX = 1 << 20, LIST_MAX = 32 << 20 };
 
@@ -161,11 +162,14 @@ struct resource_items {
     size_t n, room;
 };
 
-/* most: how many, of a list that is cut. */
-static void resource_collect(struct resource_ask *q, size_t most, struct resource_items *ret)
+/* most: how many, of a list that is cut; *pos: from which on, and behind the last one then. */
+static void resource_collect(struct resource_ask *q,
+                             size_t most,
+                             size_t *pos,
+                             struct resource_items *ret)
 {
     const void *x;
-    for (size_t pos = 0; ret->n < most && (x = q->of->next(q, &pos));) {
+    while (ret->n < most && (x = q->of->next(q, pos))) {
         struct err ignored = q->err;
         bool seen = (!q->of->wants || q->of->wants(q, x)) &&
                     resource_ask_access(q, q->of->may_see, "see", x, NULL) == 0;
@@ -182,17 +186,28 @@ static void resource_collect(struct resource_ask *q, size_t most, struct resourc
         xsort(ret->v, ret->n, sizeof(*ret->v), q->of->compare);
 }
 
-static void resource_answer_list(struct resource_ask *q, size_t most)
+/* Some may not see what comes behind: then the last page is empty. */
+static void resource_put_cursor(struct resource_ask *q, size_t pos, struct jout *j)
+{
+    size_t behind = pos;
+    char text[24];
+    text_printf(text, "%zu", pos);
+    jout_str(j, "next_cursor", q->of->next(q, &behind) ? text : NULL);
+}
+
+static void resource_answer_list(struct resource_ask *q, size_t most, size_t pos)
 {
     struct resource_items items = {0};
     struct buf out = BUF_INIT(LIST_MAX);
     struct jout j = jout_begin(&out);
-    resource_collect(q, most, &items);
+    resource_collect(q, most, &pos, &items);
     jout_open(&j, NULL, '{');
     jout_open(&j, q->of->collection, '[');
     for (size_t i = 0; i < items.n; i++)
         resource_put_page(q, items.v[i], q->of->item, &j);
     jout_close(&j, ']');
+    if (q->of->flags & RESOURCE_PAGES)
+        resource_put_cursor(q, pos, &j);
     jout_close(&j, '}');
     http_reply_json(q->req, 200, &out, api_reader_barrier(q->a));
     buf_release(&out);
@@ -202,15 +217,17 @@ static void resource_answer_list(struct resource_ask *q, size_t most)
 void resource_list(struct http_req *req, void *app)
 {
     struct resource_ask q;
-    int64_t most = INT64_MAX;
+    int64_t most = INT64_MAX, from = 0;
     resource_begin(&q, req, app);
     int r = q.of->check_list ? q.of->check_list(&q) : 0;
     if (r == 0 && q.of->flags & RESOURCE_CUT)
         r = http_req_query_int(req, "limit", 1, RESOURCE_SHOWN_MAX, RESOURCE_SHOWN, &most, &q.err);
+    if (r == 0 && q.of->flags & RESOURCE_PAGES)
+        r = http_req_query_int(req, "cursor", 0, INT64_MAX, 0, &from, &q.err);
     if (r < 0)
         resource_refuse(&q);
     else
-        resource_answer_list(&q, (size_t)most);
+        resource_answer_list(&q, (size_t)most, (size_t)from);
     resource_end(&q);
 }
 

@@ -47,6 +47,7 @@ enum resource_flags {
     RESOURCE_STAYS = 1 << 0, /* what is removed is still there: the reply shows it as it is then */
     RESOURCE_ENDS = 1 << 1,  /* and so does the event */
     RESOURCE_CUT = 1 << 2,   /* of its list the first ?limit= are shown, see RESOURCE_SHOWN */
+    RESOURCE_PAGES = 1 << 3, /* and next_cursor is where ?cursor= goes on; not with compare() */
 };
 
 struct resource {

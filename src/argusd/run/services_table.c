@@ -772,7 +772,7 @@ static const struct service services[] = {
     {.name = "alerts",
      .make = make_alerts,
      .kinds = {ALERTS_ENTRY_INCIDENT, ALERTS_ENTRY_SILENCE, ALERTS_ENTRY_RULE,
-               ALERTS_ENTRY_DELIVERY},
+               ALERTS_ENTRY_DELIVERY, ALERTS_ENTRY_NODE},
      .restore = restore_alerts,
      .start = start_alerts,
      .durable = durable_alerts,

@@ -52,6 +52,14 @@ const struct alert_fact *alert_fact_find(const struct alert_fact *v, size_t n, c
     return NULL;
 }
 
+const char *alert_expr_fact(const struct alert_expr *e, size_t i)
+{
+    for (int k = 0; k < e->n; k++)
+        if (e->v[k].fact && i-- == 0)
+            return e->v[k].fact;
+    return NULL;
+}
+
 void alert_expr_free(struct alert_expr *e)
 {
     for (int i = 0; e && i < e->n; i++) {

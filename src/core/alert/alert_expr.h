@@ -33,4 +33,6 @@ void alert_expr_free(struct alert_expr *e); /* NULL is fine */
 /* The smallest number that this fact is compared with and that is no smaller than `from`: while
  * the fact grows towards that, the answer stays. INFINITY: there is none. */
 double alert_expr_next(const struct alert_expr *e, const char *fact, double from);
+/* The fact of the i-th comparison, borrowed; NULL behind the last. */
+const char *alert_expr_fact(const struct alert_expr *e, size_t i);
 enum alert_truth alert_expr_ask(const struct alert_expr *e, const struct alert_fact *v, size_t n);

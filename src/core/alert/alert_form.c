@@ -15,7 +15,14 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { LETTER_MAX = 128 << 10, TEXT_BYTES_MAX = 16000, WECOM_MAX = 2000, ANSWER_MAX = 64 << 10 };
+enum {
+    LETTER_MAX = 128 << 10,
+    TEXT_BYTES_MAX = 16000,
+    WECOM_MAX = 2000,
+    ANSWER_MAX = 64 << 10,
+    SUBJECT_MAX = 180,
+    WORD_BYTES = 45 /* 60 of base64, and 12 around them */
+};
 static const usec_t ALERTMANAGER_LASTS = 4 * USEC_MIN;
 
 void alert_letter_release(struct alert_letter *l)
@@ -224,10 +231,33 @@ static void form_alertmanager(const struct alert_order *o, struct jout *j)
     jout_close(j, ']');
 }
 
+/* Encoded words of RFC 2047: at most 75 characters each, none parts a character of several bytes.
+ */
 static void form_header(const char *name, const char *text, struct buf *out)
 {
-    _cleanup_(freep) char *coded = hash_base64(text, strlen(text) > 180 ? 180 : strlen(text));
-    (void)buf_addf(out, "%s: =?UTF-8?B?%s?=\r\n", name, coded);
+    (void)buf_addf(out, "%s:", name);
+    for (size_t left = strlen(text) > SUBJECT_MAX ? SUBJECT_MAX : strlen(text), n; left > 0;) {
+        n = left < WORD_BYTES ? left : WORD_BYTES;
+        while (n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80)
+            n--;
+        _cleanup_(freep) char *coded = hash_base64(text, n);
+        (void)buf_addf(out, " =?UTF-8?B?%s?=\r\n", coded);
+        text += n;
+        left -= n;
+    }
+}
+
+/* "Fri, 27 Nov 2026 08:00:00 +0000" of RFC 5322, which no language changes. */
+static void form_date(usec_t at, struct buf *out)
+{
+    static const char *const days[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    char text[CLOCK_TEXT_MAX]; /* 2026-11-27T08:00:00.000Z */
+    clock_to_string(at, text);
+    int month = (text[5] - '0') * 10 + text[6] - '1';
+    (void)buf_addf(out, "Date: %s, %.2s %s %.4s %.8s +0000\r\n", days[at / USEC_DAY % 7], text + 8,
+                   months[month >= 0 && month < 12 ? month : 0], text, text + 11);
 }
 
 /* RFC 5322: headers, then the text in base64, which no line of ours can break. */
@@ -235,12 +265,14 @@ static void form_mail(const struct alert_order *o, struct buf *out)
 {
     _cleanup_(freep) char *text = say_all(o, TEXT_BYTES_MAX);
     _cleanup_(freep) char *coded = hash_base64(text, strlen(text));
+    form_date(o->now, out);
     (void)buf_addf(out, "From: <%s>\r\n", o->to->from);
     for (size_t i = 0; i < o->to->to.n; i++)
         (void)buf_addf(out, "%s<%s>%s", i ? " " : "To: ", o->to->to.v[i],
                        i + 1 < o->to->to.n ? ",\r\n" : "\r\n");
     form_header("Subject", say_title(o), out);
-    (void)buf_addf(out, "Message-ID: <%s@argus>\r\nMIME-Version: 1.0\r\n", o->id);
+    (void)buf_addf(out, "Message-ID: <%s%s>\r\nMIME-Version: 1.0\r\n", o->id,
+                   str_or(strchr(o->to->from, '@'), "@argus"));
     (void)buf_adds(out,
                    "Content-Type: text/plain; charset=utf-8\r\n"
                    "Content-Transfer-Encoding: base64\r\nAuto-Submitted: auto-generated\r\n\r\n");
@@ -327,19 +359,26 @@ static enum alert_verdict judge_status(int status, struct err *err)
     return again ? ALERT_AGAIN : ALERT_REFUSED;
 }
 
+/* 4xx is later, as grey-listing has it; and so is a login that the server wants otherwise, which is
+ * no answer to this mail. */
+static enum alert_verdict judge_mail(int status, struct err *err)
+{
+    bool is_login = status == 530 || status == 534 || status == 535 || status == 538;
+    if (status >= 200 && status < 300)
+        return ALERT_TAKEN;
+    (void)message_refuse(err, ERR_UNAVAILABLE, "letter_mail_status",
+                         MESSAGE_ARGS(MESSAGE_NUM("status", status)));
+    return status >= 500 && !is_login ? ALERT_REFUSED : ALERT_AGAIN;
+}
+
 enum alert_verdict alert_judge(enum alert_kind kind,
                                int status,
                                const char *body,
                                size_t len,
                                struct err *err)
 {
-    if (kind == ALERT_KIND_MAIL) { /* 4xx: later, as grey-listing has it */
-        (void)message_refuse(err, ERR_UNAVAILABLE, "letter_mail_status",
-                             MESSAGE_ARGS(MESSAGE_NUM("status", status)));
-        return status >= 200 && status < 300 ? ALERT_TAKEN
-               : status >= 500               ? ALERT_REFUSED
-                                             : ALERT_AGAIN;
-    }
+    if (kind == ALERT_KIND_MAIL)
+        return judge_mail(status, err);
     enum alert_verdict v = judge_status(status, err);
     if (v != ALERT_TAKEN)
         return v;

@@ -343,6 +343,17 @@ bool alert_silence_holds(const struct alert_silence *s, const struct alert *a, u
            alert_matches(&s->match, a);
 }
 
+bool alert_is_silenced(const struct alert_silence *silences,
+                       size_t n,
+                       const struct alert *a,
+                       usec_t now)
+{
+    bool silent = false;
+    for (size_t i = 0; i < n && !silent; i++)
+        silent = alert_silence_holds(&silences[i], a, now);
+    return silent;
+}
+
 static void route_add(struct strv *ret, const struct strv *to)
 {
     for (size_t i = 0; i < to->n; i++)
@@ -351,7 +362,7 @@ static void route_add(struct strv *ret, const struct strv *to)
 }
 
 /* Without routes everybody hears of warnings and above. */
-static void route_alert(const struct alert_config *c, const struct alert *a, struct strv *ret)
+void alert_route(const struct alert_config *c, const struct alert *a, struct strv *ret)
 {
     for (size_t i = 0; i < c->n_routes; i++)
         if (alert_matches(&c->routes[i].match, a))
@@ -360,23 +371,6 @@ static void route_alert(const struct alert_config *c, const struct alert *a, str
         if (!strv_has(ret, c->receivers[i].name))
             strv_add(ret, c->receivers[i].name);
     route_add(ret, &a->notify);
-}
-
-void alert_route(const struct alert_config *c,
-                 const struct incident *i,
-                 const struct alert_silence *silences,
-                 size_t n_silences,
-                 usec_t now,
-                 struct strv *ret)
-{
-    for (size_t k = 0; k < i->alerts.n; k++) {
-        const struct alert *a = incident_alert(i, k);
-        bool silent = false;
-        for (size_t s = 0; s < n_silences && !silent; s++)
-            silent = alert_silence_holds(&silences[s], a, now);
-        if (!silent)
-            route_alert(c, a, ret);
-    }
 }
 
 bool alert_is_quiet(const struct alert_config *c, int severity, usec_t now)

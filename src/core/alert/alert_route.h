@@ -90,12 +90,11 @@ bool alert_match_is_open(const struct alert_match *m);
 bool alert_matches(const struct alert_match *m, const struct alert *a);
 bool alert_silence_holds(const struct alert_silence *s, const struct alert *a, usec_t now);
 
-/* Who is to be told of the incident now: names are added to ret. Alerts that are silenced do not
- * count. */
-void alert_route(const struct alert_config *c,
-                 const struct incident *i,
-                 const struct alert_silence *silences,
-                 size_t n_silences,
-                 usec_t now,
-                 struct strv *ret);
+bool alert_is_silenced(const struct alert_silence *silences,
+                       size_t n,
+                       const struct alert *a,
+                       usec_t now);
+
+/* Who is to be told of the alert: names are added to ret. */
+void alert_route(const struct alert_config *c, const struct alert *a, struct strv *ret);
 bool alert_is_quiet(const struct alert_config *c, int severity, usec_t now);

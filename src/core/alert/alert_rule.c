@@ -25,70 +25,61 @@ const char *const alert_of_names[] = {
 const char *const alert_severity_names[] =
     {[ALERT_INFO] = "info", [ALERT_WARNING] = "warning", [ALERT_CRITICAL] = "critical", NULL};
 
+const char *const alert_of_facts[] = {
+    [ALERT_OF_JOB] = "name user project workload pool state gpus gpu_use gpu_use_min gpu_use_max "
+                     "attempts hung idle held unknown unknown_for unknown_since running_for "
+                     "queued_for event from to code class finding asked_for",
+    [ALERT_OF_NODE] = "name state want wanted alive head unhealthy ssh_away reason clock_skew "
+                      "disk_free shm_free ray_port_open ray_port ray_port_key",
+    [ALERT_OF_GPU] = "name node index uuid use xid xid_of_program ecc_uncorrected temperature "
+                     "rows_failed rows_pending nvlinks nvlinks_missing pcie_lanes "
+                     "pcie_lanes_missing throttled slowdown_temperature",
+    [ALERT_OF_CLUSTER] = "name up reason session",
+    [ALERT_OF_ROOT] = "name ok hangs free reason",
+    [ALERT_OF_QUEUE] = "name waiting running blocked code reason longest_wait",
+    [ALERT_OF_QUOTA] = "name kind limit used used_hours",
+    [ALERT_OF_ARGUSD] = "name store_failing loop_late messages_failing receiver reason "
+                        "agent_failing agent_trouble backup_overdue backup_trouble",
+    [ALERT_OF_END] = NULL,
+};
+
 enum {
     RULE_GIVEN = FIELD_STORED | FIELD_SHOWN | FIELD_ASKED,
     RULE_KEPT = FIELD_STORED | FIELD_SHOWN
 };
+enum { FACTS_KNOWN_MAX = 40 };
 #define RULE(key, ftype, member, ...) FIELD_AT(alert_rule, key, ftype, member, __VA_ARGS__)
-static const struct field rule_rows[] = {
-    RULE("name", FIELD_STR, name, .flags = RULE_KEPT | FIELD_ALWAYS),
-    RULE("of",
-         FIELD_ENUM,
-         of,
-         .names = alert_of_names,
-         .flags = RULE_GIVEN | FIELD_REQUIRED,
-         .doc = "what it is about"),
-    RULE("when",
-         FIELD_STR,
-         when,
-         .flags = RULE_GIVEN | FIELD_REQUIRED | FIELD_ALWAYS,
-         .doc = "an expression over its facts: state == offline and want == up"),
-    RULE("for",
-         FIELD_SPAN,
-         hold,
-         .max = 30 * 86400.0,
-         .flags = RULE_GIVEN,
-         .doc = "so long it must hold"),
-    RULE("clear",
-         FIELD_STR,
-         clear,
-         .flags = RULE_GIVEN,
-         .doc = "what ends it; if not given, that `when` does not hold"),
-    RULE("clear_for",
-         FIELD_SPAN,
-         clear_hold,
-         .max = 30 * 86400.0,
-         .flags = RULE_GIVEN,
-         .doc = "so long that must hold"),
-    RULE("keep",
-         FIELD_SPAN,
-         keep,
-         .max = 30 * 86400.0,
-         .flags = RULE_GIVEN,
-         .doc = "of one that an event fires: so long it is open"),
-    RULE("severity",
-         FIELD_ENUM,
-         severity,
-         "warning",
-         .names = alert_severity_names,
-         .flags = RULE_GIVEN),
-    RULE("text",
-         FIELD_STR,
-         text,
-         .flags = RULE_GIVEN | FIELD_REQUIRED | FIELD_ALWAYS,
-         .doc = "one sentence; {fact} is what it is then"),
-    RULE("zh", FIELD_STR, zh, .flags = RULE_GIVEN, .doc = "the same in Chinese"),
-    RULE("fix", FIELD_STR, fix, .flags = RULE_GIVEN, .doc = "what to do"),
-    RULE("fix_zh", FIELD_STR, fix_zh, .flags = RULE_GIVEN),
-    RULE("off", FIELD_BOOL, off, "false", .flags = RULE_GIVEN, .doc = "it is not asked"),
-    RULE("from",
-         FIELD_STR,
-         from,
-         .flags = RULE_KEPT | FIELD_ALWAYS,
-         .doc = "shipped, argus.yaml, or who added it"),
-    RULE("changed_at", FIELD_TIME, changed_at, .flags = RULE_KEPT),
-};
+/* needed: FIELD_REQUIRED of a whole rule, 0 of a change. */
+#define RULE_ROWS(needed)                                                                          \
+    RULE("name", FIELD_STR, name, .flags = RULE_KEPT | FIELD_ALWAYS),                              \
+        RULE("of", FIELD_ENUM, of, .names = alert_of_names, .flags = RULE_GIVEN | (needed),        \
+             .doc = "what it is about"),                                                           \
+        RULE("when", FIELD_STR, when, .flags = RULE_GIVEN | (needed) | FIELD_ALWAYS,               \
+             .doc = "an expression over its facts: state == offline and want == up"),              \
+        RULE("for", FIELD_SPAN, hold, .max = 30 * 86400.0, .flags = RULE_GIVEN,                    \
+             .doc = "so long it must hold"),                                                       \
+        RULE("clear", FIELD_STR, clear, .flags = RULE_GIVEN,                                       \
+             .doc = "what ends it; if not given, that `when` does not hold"),                      \
+        RULE("clear_for", FIELD_SPAN, clear_hold, .max = 30 * 86400.0, .flags = RULE_GIVEN,        \
+             .doc = "so long that must hold"),                                                     \
+        RULE("keep", FIELD_SPAN, keep, .max = 30 * 86400.0, .flags = RULE_GIVEN,                   \
+             .doc = "of one that an event fires: so long it is open"),                             \
+        RULE("severity", FIELD_ENUM, severity, "warning", .names = alert_severity_names,           \
+             .flags = RULE_GIVEN),                                                                 \
+        RULE("text", FIELD_STR, text, .flags = RULE_GIVEN | (needed) | FIELD_ALWAYS,               \
+             .doc = "one sentence; {fact} is what it is then"),                                    \
+        RULE("zh", FIELD_STR, zh, .flags = RULE_GIVEN, .doc = "the same in Chinese"),              \
+        RULE("fix", FIELD_STR, fix, .flags = RULE_GIVEN, .doc = "what to do"),                     \
+        RULE("fix_zh", FIELD_STR, fix_zh, .flags = RULE_GIVEN),                                    \
+        RULE("off", FIELD_BOOL, off, "false", .flags = RULE_GIVEN, .doc = "it is not asked"),      \
+        RULE("from", FIELD_STR, from, .flags = RULE_KEPT | FIELD_ALWAYS,                           \
+             .doc = "shipped, argus.yaml, or who added it"),                                       \
+        RULE("changed_at", FIELD_TIME, changed_at, .flags = RULE_KEPT)
+static const struct field rule_rows[] = {RULE_ROWS(FIELD_REQUIRED)};
 const struct field_table alert_rule_table = FIELD_TABLE("AlertRule", rule_rows, alert_rule);
+static const struct field rule_change_rows[] = {RULE_ROWS(0u)};
+const struct field_table alert_rule_change_table =
+    FIELD_TABLE("AlertRuleChange", rule_change_rows, alert_rule);
 
 void alert_rule_release(struct alert_rule *r)
 {
@@ -156,6 +147,65 @@ int alert_rule_check(struct alert_rule *r, const struct node *map, struct proble
     return ps->errors ? -EINVAL : 0;
 }
 
+static void rule_check_fact(const struct alert_rule *r,
+                            const char *fact,
+                            const char *key,
+                            const struct node *map,
+                            struct problems *ps)
+{
+    const char *known[FACTS_KNOWN_MAX], *at = alert_of_facts[r->of];
+    struct strv names = {0};
+    struct err err = {0};
+    while (*at) {
+        _cleanup_(freep) char *name = xstrndup(at, strcspn(at, " "));
+        strv_add(&names, name);
+        at += strlen(name) + (at[strlen(name)] == ' ');
+    }
+    for (size_t i = 0; i < names.n && i < FACTS_KNOWN_MAX; i++)
+        known[i] = names.v[i];
+    if (!strv_has(&names, fact)) {
+        const char *near = str_nearest(fact, known, names.n);
+        (void)message_refuse(&err, ERR_BAD_SPEC, "no_fact",
+                             MESSAGE_ARGS(MESSAGE_STR("fact", fact),
+                                          MESSAGE_STR("kind", alert_of_names[r->of]),
+                                          MESSAGE_STR("near", near))); /* only fills err */
+        rule_complain(map, key, ps, &err);
+    }
+    strv_release(&names);
+}
+
+static void rule_check_holes(const struct alert_rule *r,
+                             const char *text,
+                             const char *key,
+                             const struct node *map,
+                             struct problems *ps)
+{
+    for (const char *open = text; open && (open = strchr(open, '{')); open++) {
+        size_t n = strspn(open + 1, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        _cleanup_(freep) char *fact = xstrndup(open + 1, n);
+        if (n && (open[1 + n] == '}' || open[1 + n] == ':')) /* else it is no hole */
+            rule_check_fact(r, fact, key, map, ps);
+    }
+}
+
+int alert_rule_check_facts(const struct alert_rule *r, const struct node *map, struct problems *ps)
+{
+    const struct {
+        const char *key;
+        const struct alert_expr *e;
+    } asked[] = {{"when", r->when_expr}, {"clear", r->clear_expr}};
+    size_t before = ps->errors;
+    const char *fact;
+    for (size_t k = 0; k < array_len(asked); k++)
+        for (size_t i = 0; asked[k].e && (fact = alert_expr_fact(asked[k].e, i)); i++)
+            rule_check_fact(r, fact, asked[k].key, map, ps);
+    rule_check_holes(r, r->text, "text", map, ps);
+    rule_check_holes(r, r->zh, "zh", map, ps);
+    rule_check_holes(r, r->fix, "fix", map, ps);
+    rule_check_holes(r, r->fix_zh, "fix_zh", map, ps);
+    return ps->errors > before ? -EINVAL : 0;
+}
+
 int alert_rule_read(const struct node *map,
                     const char *name,
                     bool is_change,
@@ -166,7 +216,8 @@ int alert_rule_read(const struct node *map,
     set_str(&ret->name, name);
     if (ps->errors)
         return -EINVAL;
-    return alert_rule_check(ret, map, ps);
+    int r = alert_rule_check(ret, map, ps);
+    return r < 0 ? r : alert_rule_check_facts(ret, map, ps);
 }
 
 /* ---- a set of them ---- */

@@ -41,6 +41,7 @@ struct alert_rule {
 };
 /* Stored, shown and asked for; `name` and `from` are not asked for. */
 extern const struct field_table alert_rule_table;
+extern const struct field_table alert_rule_change_table; /* the same, and nothing must be given */
 
 struct alert_rules {
     struct alert_rule *v; /* by name */
@@ -56,7 +57,14 @@ must_check int alert_rule_read(const struct node *map,
                                bool is_change,
                                struct alert_rule *ret,
                                struct problems *ps);
-/* What alert_rule_read() checks beyond types; parses the expressions anew. */
+/* What argusd knows of each kind, words parted by blanks: docs/alerts.md says what they mean. */
+extern const char *const alert_of_facts[];
+/* Each fact of its expressions and sentences is one of its kind; the nearest is named. */
+must_check int alert_rule_check_facts(const struct alert_rule *r,
+                                      const struct node *map,
+                                      struct problems *ps);
+/* Is each of the shipped and given rules whole? Parses the expressions anew. A row of the store
+ * that names a fact which is no more stays as it is. */
 must_check int alert_rule_check(struct alert_rule *r, const struct node *map, struct problems *ps);
 void alert_rule_copy(struct alert_rule *dst, const struct alert_rule *src);
 

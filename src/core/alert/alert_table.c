@@ -12,67 +12,7 @@
 #include "base/text.h"
 
 static const usec_t MERGES_WITHIN = 5 * USEC_MIN, REOPENS_WITHIN = 10 * USEC_MIN;
-enum {
-    NO_NEWS = -1,
-    ALERT_FACTS_MAX = 60,
-    ALERT_KEY_MAX = 320,
-    ALERT_NAME_MAX = 250,
-    ALERT_MARKS = 1024
-};
-
-#define ALERT(key, ftype, member, ...) FIELD_AT(alert, key, ftype, member, __VA_ARGS__)
-enum { ALERT_KEPT = FIELD_STORED };
-static const struct field alert_rows[] = {
-    ALERT("id", FIELD_TEXT, id, .size = ALERT_ID_MAX, .flags = ALERT_KEPT),
-    ALERT("rule", FIELD_STR, rule, .flags = ALERT_KEPT),
-    ALERT("of", FIELD_ENUM, of, .names = alert_of_names, .flags = ALERT_KEPT),
-    ALERT("severity", FIELD_ENUM, severity, .names = alert_severity_names, .flags = ALERT_KEPT),
-    ALERT("name", FIELD_STR, name, .flags = ALERT_KEPT),
-    ALERT("owner", FIELD_STR, owner, .flags = ALERT_KEPT),
-    ALERT("project", FIELD_STR, project, .flags = ALERT_KEPT),
-    ALERT("args", FIELD_JSON, args, .flags = ALERT_KEPT),
-    ALERT("text", FIELD_STR, text, .flags = ALERT_KEPT),
-    ALERT("zh", FIELD_STR, zh, .flags = ALERT_KEPT),
-    ALERT("fix", FIELD_STR, fix, .flags = ALERT_KEPT),
-    ALERT("fix_zh", FIELD_STR, fix_zh, .flags = ALERT_KEPT),
-    ALERT("suspects", FIELD_STRV, suspects, .flags = ALERT_KEPT),
-    ALERT("notify", FIELD_STRV, notify, .flags = ALERT_KEPT),
-    ALERT("gpus", FIELD_REAL, gpus, .flags = ALERT_KEPT),
-    ALERT("open", FIELD_BOOL, open, .flags = ALERT_KEPT),
-    ALERT("count", FIELD_INT, count, .flags = ALERT_KEPT),
-    ALERT("since", FIELD_TIME, since, .flags = ALERT_KEPT),
-    ALERT("ended_at", FIELD_TIME, ended_at, .flags = ALERT_KEPT),
-    ALERT("last_at", FIELD_TIME, last_at, .flags = ALERT_KEPT),
-    ALERT("keep", FIELD_SPAN, keep, .flags = ALERT_KEPT),
-    ALERT("acked_at", FIELD_TIME, acked_at, .flags = ALERT_KEPT),
-    ALERT("acked_by", FIELD_STR, acked_by, .flags = ALERT_KEPT),
-    ALERT("ack_note", FIELD_STR, ack_note, .flags = ALERT_KEPT),
-};
-const struct field_table alert_table_of_alert = FIELD_TABLE(NULL, alert_rows, alert);
-
-#define INCIDENT(key, ftype, member, ...) FIELD_AT(incident, key, ftype, member, __VA_ARGS__)
-static const struct field incident_rows[] = {
-    INCIDENT("id", FIELD_TEXT, id, .size = ALERT_ID_MAX, .flags = FIELD_STORED),
-    INCIDENT("seq", FIELD_INT, seq, .flags = FIELD_STORED),
-    INCIDENT("cause", FIELD_STR, cause, .flags = FIELD_STORED),
-    INCIDENT("severity",
-             FIELD_ENUM,
-             severity,
-             .names = alert_severity_names,
-             .flags = FIELD_STORED),
-    INCIDENT("open", FIELD_BOOL, open, .flags = FIELD_STORED),
-    INCIDENT("opened_at", FIELD_TIME, opened_at, .flags = FIELD_STORED),
-    INCIDENT("closed_at", FIELD_TIME, closed_at, .flags = FIELD_STORED),
-    INCIDENT("alerts", FIELD_LIST, alerts, .of = &alert_table_of_alert, .flags = FIELD_STORED),
-    INCIDENT("left_out", FIELD_INT, left_out, .flags = FIELD_STORED),
-    INCIDENT("merged_into", FIELD_STR, merged_into, .flags = FIELD_STORED),
-    INCIDENT("told_at", FIELD_TIME, told_at, .flags = FIELD_STORED),
-    INCIDENT("told_severity", FIELD_INT32, told_severity, .flags = FIELD_STORED),
-    INCIDENT("told_end", FIELD_BOOL, told_end, .flags = FIELD_STORED),
-    INCIDENT("escalations", FIELD_INT, escalations, .flags = FIELD_STORED),
-    INCIDENT("told", FIELD_STRV, told, .flags = FIELD_STORED),
-};
-const struct field_table incident_table = FIELD_TABLE(NULL, incident_rows, incident);
+enum { ALERT_FACTS_MAX = 60, ALERT_KEY_MAX = 320, ALERT_NAME_MAX = 250, ALERT_MARKS = 1024 };
 
 struct alert_table {
     struct map *pending; /* key -> usec_t *: since when it holds */
@@ -94,14 +34,6 @@ struct alert_table *alert_table_new(const unsigned char seed[static 16])
     for (int i = 0; i < ALERT_OF_END; i++)
         t->round[i] = 1;
     return t;
-}
-
-void incident_free(struct incident *i)
-{
-    if (!i)
-        return;
-    field_release(&incident_table, i);
-    free(i);
 }
 
 void alert_table_free(struct alert_table *t)
@@ -176,6 +108,11 @@ static struct alert *incident_find_open(const struct incident *i,
     return NULL;
 }
 
+size_t alert_table_incidents(const struct alert_table *t)
+{
+    return t->n;
+}
+
 struct incident *incident_at(const struct alert_table *t, size_t i)
 {
     return i < t->n ? t->v[i] : NULL;
@@ -210,29 +147,6 @@ struct incident *alert_table_dirty(const struct alert_table *t)
     return NULL;
 }
 
-void incident_took(struct incident *i)
-{
-    i->is_dirty = false;
-    for (size_t k = 0; k < i->alerts.n; k++)
-        incident_alert(i, k)->news = 0;
-}
-
-size_t incident_open_alerts(const struct incident *i)
-{
-    size_t n = 0;
-    for (size_t k = 0; k < i->alerts.n; k++)
-        n += incident_alert(i, k)->open;
-    return n;
-}
-
-bool incident_is_acked(const struct incident *i)
-{
-    bool acked = true;
-    for (size_t k = 0; k < i->alerts.n; k++)
-        acked = acked && (!incident_alert(i, k)->open || incident_alert(i, k)->acked_at);
-    return acked;
-}
-
 /* ---- incidents ---- */
 
 static void table_add(struct alert_table *t, struct incident *i)
@@ -263,6 +177,7 @@ void alert_table_restore(struct alert_table *t, struct incident *taken)
     struct incident *i = xcalloc(1, sizeof(*i));
     *i = *taken;
     *taken = (struct incident){0};
+    incident_upgrade(i);
     for (size_t k = 0; k < i->alerts.n; k++) {
         int64_t n = alert_number(incident_alert(i, k)->id);
         t->next_alert = n >= t->next_alert ? n + 1 : t->next_alert;
@@ -286,15 +201,42 @@ static struct incident *incident_new(struct alert_table *t, const char *cause, u
     i->cause = xstrdup(cause);
     i->opened_at = now;
     i->open = true;
-    i->told_severity = NO_NEWS;
+    incident_upgrade(i);
     table_add(t, i);
     return i;
+}
+
+/* An alert that is over and was told makes room; the table knows nobody else who could want it. */
+static bool makes_room(const struct incident *i, const struct alert *a)
+{
+    return !a->open && (a->told.n > 0 || i->told_end);
+}
+
+static bool incident_has_room(const struct incident *i)
+{
+    bool has = i->alerts.n < INCIDENT_ALERTS_MAX;
+    for (size_t k = 0; k < i->alerts.n && !has; k++)
+        has = makes_room(i, incident_alert(i, k));
+    return has;
+}
+
+static void incident_make_room(struct incident *i)
+{
+    size_t k = 0;
+    while (k < i->alerts.n && !makes_room(i, incident_alert(i, k)))
+        k++;
+    if (i->alerts.n < INCIDENT_ALERTS_MAX || k == i->alerts.n)
+        return;
+    field_release(&alert_table_of_alert, incident_alert(i, k));
+    memmove(incident_alert(i, k), incident_alert(i, k + 1),
+            (--i->alerts.n - k) * sizeof(struct alert));
+    i->left_out++;
 }
 
 static struct incident *find_open_cause(const struct alert_table *t, const char *cause)
 {
     for (size_t i = t->n; i-- > 0;)
-        if (t->v[i]->open && str_eq(t->v[i]->cause, cause))
+        if (t->v[i]->open && str_eq(t->v[i]->cause, cause) && incident_has_room(t->v[i]))
             return t->v[i];
     return NULL;
 }
@@ -305,7 +247,7 @@ static struct incident *find_young_cause(const struct alert_table *t, const char
     for (size_t i = t->n; i-- > 0;) {
         struct incident *x = t->v[i];
         if (!x->open && !x->merged_into && str_eq(x->cause, cause) &&
-            x->closed_at + REOPENS_WITHIN > now)
+            x->closed_at + REOPENS_WITHIN > now && incident_has_room(x))
             return x;
     }
     return NULL;
@@ -314,6 +256,7 @@ static struct incident *find_young_cause(const struct alert_table *t, const char
 static void incident_take_alert(struct incident *i, struct alert *taken)
 {
     struct field_list *l = &i->alerts;
+    incident_make_room(i);
     l->v = xrealloc(l->v, l->n + 1, sizeof(struct alert));
     *incident_alert(i, l->n++) = *taken;
     *taken = (struct alert){0};
@@ -375,15 +318,7 @@ static struct incident *incident_for(struct alert_table *t,
     found = find_young_cause(t, cause, now);
     if (!found)
         return incident_new(t, cause, now);
-    found->open = true;
-    found->closed_at = 0;
-    if (found->told_end) { /* they think that it is over */
-        strv_release(&found->told);
-        found->told_severity = NO_NEWS;
-        found->told_at = 0;
-        found->escalations = 0;
-        found->told_end = false;
-    }
+    incident_reopen(found);
     return found;
 }
 
@@ -413,6 +348,18 @@ static bool alert_take_facts(struct alert *a, const struct alert_subject *s)
     return differs;
 }
 
+/* A state that comes back while its incident is open flaps: who was told of it knows it. */
+static void alert_inherit(const struct incident *i, struct alert *a)
+{
+    for (size_t k = i->alerts.n; k-- > 0;) {
+        const struct alert *old = incident_alert(i, k);
+        if (old->of == a->of && str_eq(old->rule, a->rule) && str_eq(old->name, a->name)) {
+            strv_copy(&a->told, &old->told);
+            return;
+        }
+    }
+}
+
 static void alert_fire(struct alert_table *t,
                        const struct alert_rule *r,
                        const struct alert_subject *s,
@@ -423,11 +370,6 @@ static void alert_fire(struct alert_table *t,
     bool is_new;
     text_printf(cause, "%s/%.250s", alert_of_names[s->of], s->name);
     struct incident *i = incident_for(t, cause, s->suspects, now, &is_new);
-    if (i->alerts.n >= INCIDENT_ALERTS_MAX) {
-        i->left_out++;
-        i->is_dirty = true;
-        return;
-    }
     struct alert a = {.of = (int)s->of,
                       .severity = r->severity,
                       .open = true,
@@ -436,6 +378,7 @@ static void alert_fire(struct alert_table *t,
                       .last_at = now,
                       .keep = r->keep,
                       .gpus = s->gpus,
+                      .lost = s->lost,
                       .round = t->round[s->of],
                       .news = ALERT_FIRED};
     text_printf(a.id, "a%lld", (long long)t->next_alert++);
@@ -452,6 +395,8 @@ static void alert_fire(struct alert_table *t,
     if (s->notify)
         strv_copy(&a.notify, s->notify);
     (void)alert_take_facts(&a, s); /* it is new in any case */
+    if (!r->keep)
+        alert_inherit(i, &a);
     incident_take_alert(i, &a);
     alert_keep(t, t->open, key, (int)s->of, s->name, i);
     if (is_new)
@@ -510,6 +455,7 @@ static void alert_goes_on(struct alert_table *t,
     a->round = t->round[s->of];
     if (holds == ALERT_TRUE && r->keep) { /* the event came again */
         a->count++;
+        a->lost += s->lost;
         a->last_at = now;
         i->is_dirty = true;
     }
@@ -605,11 +551,12 @@ bool alert_table_ack(struct alert *a,
                      const char *note,
                      usec_t now)
 {
-    if (a->acked_at)
+    if (a->acked_at && str_eq(a->acked_by, by) && (!note || str_eq(a->ack_note, note)))
         return false;
-    a->acked_at = now;
+    a->acked_at = a->acked_at ? a->acked_at : now;
     set_str(&a->acked_by, by);
-    set_str(&a->ack_note, note);
+    if (note)
+        set_str(&a->ack_note, note);
     a->news |= ALERT_ACKED;
     i->is_dirty = true;
     return true;
@@ -617,13 +564,16 @@ bool alert_table_ack(struct alert *a,
 
 struct incident *alert_table_expire(struct alert_table *t)
 {
-    size_t closed = 0, oldest = t->n;
+    size_t closed = 0, oldest = t->n, oldest_told = t->n;
     for (size_t i = t->n; i-- > 0;)
         if (!t->v[i]->open) {
             closed++;
             oldest = i;
+            oldest_told = t->v[i]->told_end ? i : oldest_told;
         }
-    if (closed <= INCIDENTS_CLOSED_MAX)
+    if (closed > INCIDENTS_CLOSED_MAX && closed <= INCIDENTS_UNTOLD_MAX)
+        oldest = oldest_told;
+    if (closed <= INCIDENTS_CLOSED_MAX || oldest == t->n)
         return NULL;
     struct incident *x = t->v[oldest];
     memmove(&t->v[oldest], &t->v[oldest + 1], (--t->n - oldest) * sizeof(struct incident *));

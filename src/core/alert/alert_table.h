@@ -5,20 +5,17 @@
  * belongs to one incident, whose cause is a subject ("node/w1"): its own, or one of the subjects
  * that it suspects and that has an open incident. When an incident of a cause opens, young ones
  * whose alerts all suspect that cause merge into it. An incident is open while one of its alerts
- * is; what comes back soon reopens it, so that what flaps is told once. What is pending is in
- * memory only.
+ * is; what comes back soon reopens it, so that what flaps is told once. One that is full of alerts
+ * of which something may still be told is followed by another of the same cause. What is pending is
+ * in memory only.
  *
  * Each change marks its incident: the owner takes marked ones, stores them and tells. Pure. */
 #pragma once
-#include "base/map.h"
-#include "base/strv.h"
-#include "core/alert/alert_rule.h"
+#include "core/alert/incident.h"
 
 enum {
-    ALERT_ID_MAX = 24,
-    ALERT_ARGS_MAX = 8 << 10,
-    INCIDENT_ALERTS_MAX = 300,  /* more are counted */
-    INCIDENTS_CLOSED_MAX = 1000 /* of those that are over, the newest stay */
+    INCIDENTS_CLOSED_MAX = 1000,  /* of those that are over, the newest stay */
+    INCIDENTS_UNTOLD_MAX = 20000, /* those of which something is still to be told stay longer */
 };
 
 /* What is seen now. All borrowed. */
@@ -31,54 +28,8 @@ struct alert_subject {
     const struct strv *suspects; /* "node/w1" "cluster/default": what may be its cause; NULL */
     const struct strv *notify;   /* receivers that the job names; NULL */
     double gpus;                 /* that it holds */
+    double lost;                 /* GPU-seconds of work that this event threw away */
 };
-
-enum alert_news { ALERT_FIRED = 1 << 0, ALERT_ENDED = 1 << 1, ALERT_ACKED = 1 << 2 };
-
-struct alert {
-    char id[ALERT_ID_MAX];
-    char *rule;
-    int of, severity;
-    char *name, *owner, *project;   /* of its subject */
-    char *args;                     /* JSON object: the facts, as of now */
-    char *text, *zh, *fix, *fix_zh; /* of the rule, as it was then */
-    struct strv suspects, notify;
-    double gpus;
-    bool open;
-    int64_t count; /* how often it fired again while it was open */
-    usec_t since, ended_at, last_at, keep;
-    usec_t acked_at;
-    char *acked_by, *ack_note;
-    /* not stored */
-    usec_t clear_since;
-    uint64_t round;
-    unsigned news; /* enum alert_news, since the incident was taken */
-};
-
-struct incident {
-    char id[ALERT_ID_MAX];
-    int64_t seq;
-    char *cause;
-    int severity; /* the worst that it had */
-    bool open;
-    usec_t opened_at, closed_at;
-    struct field_list alerts; /* of struct alert, the oldest first */
-    int64_t left_out;         /* alerts that found no room */
-    char *merged_into;        /* an id */
-    /* for whoever tells */
-    usec_t told_at;
-    int told_severity; /* -1: not told */
-    bool told_end;
-    int64_t escalations;
-    struct strv told; /* receivers that were told of its begin */
-    bool is_dirty;
-};
-extern const struct field_table alert_table_of_alert, incident_table;
-
-static inline struct alert *incident_alert(const struct incident *i, size_t k)
-{
-    return &((struct alert *)i->alerts.v)[k];
-}
 
 struct alert_table;
 struct alert_table *alert_table_new(const unsigned char seed[static 16]);
@@ -99,6 +50,7 @@ void alert_table_round(struct alert_table *t, enum alert_of of, usec_t now);
 /* What time brings; and alerts of rules that are no more, or off, end. */
 void alert_table_tick(struct alert_table *t, const struct alert_rules *rules, usec_t now);
 
+/* A second acknowledgement replaces the first one's name and note. False: it says the same. */
 bool alert_table_ack(struct alert *a,
                      struct incident *i,
                      const char *by,
@@ -108,14 +60,12 @@ struct alert *alert_table_find(const struct alert_table *t,
                                const char *id,
                                struct incident **ret_incident);
 struct incident *incident_find(const struct alert_table *t, const char *id);
+size_t alert_table_incidents(const struct alert_table *t);
 /* The oldest first. NULL behind the last. */
 struct incident *incident_at(const struct alert_table *t, size_t i);
 /* The next one that changed since it was taken; NULL: none. Its alerts' news are whole until the
  * caller clears them with incident_took(). */
 struct incident *alert_table_dirty(const struct alert_table *t);
-void incident_took(struct incident *i);
-/* One that is over and too many: taken out, to be forgotten by the owner and freed. NULL: none. */
+/* One that is over, told, and too many: taken out, to be forgotten by the owner and freed. NULL:
+ * none. */
 struct incident *alert_table_expire(struct alert_table *t);
-void incident_free(struct incident *i);
-size_t incident_open_alerts(const struct incident *i);
-bool incident_is_acked(const struct incident *i); /* all open ones are */

@@ -23,24 +23,7 @@ enum said {
     SAID_JOB,
     SAID_JOBS,
     SAID_MORE,
-    SAID_REPORT,
-    SAID_WHAT,
-    SAID_WHEN,
-    SAID_UNTIL,
-    SAID_OPEN,
-    SAID_SEVERITY,
-    SAID_CAUSE,
-    SAID_COST,
-    SAID_HOURS,
-    SAID_ALERTS,
-    SAID_EVIDENCE,
-    SAID_DONE,
-    SAID_ACKED,
-    SAID_NOBODY,
-    SAID_TOLD,
-    SAID_FIX,
-    SAID_HIDDEN,
-    SAID_TEST
+    SAID_TEST,
 };
 static const char *const said[][2] = {
     [SAID_RESOLVED] = {"resolved", "已恢复"},
@@ -49,23 +32,6 @@ static const char *const said[][2] = {
     [SAID_JOB] = {"job", "个作业"},
     [SAID_JOBS] = {"jobs", "个作业"},
     [SAID_MORE] = {"more", "更多"},
-    [SAID_REPORT] = {"Incident", "事件"},
-    [SAID_WHAT] = {"What", "经过"},
-    [SAID_WHEN] = {"From", "开始"},
-    [SAID_UNTIL] = {"Until", "结束"},
-    [SAID_OPEN] = {"it is open", "尚未结束"},
-    [SAID_SEVERITY] = {"Severity", "级别"},
-    [SAID_CAUSE] = {"Cause", "原因对象"},
-    [SAID_COST] = {"Cost", "损失"},
-    [SAID_HOURS] = {"GPU-hours", "GPU 小时"},
-    [SAID_ALERTS] = {"Alerts", "告警"},
-    [SAID_EVIDENCE] = {"Evidence", "证据"},
-    [SAID_DONE] = {"What was done", "处理"},
-    [SAID_ACKED] = {"acknowledged by", "确认人"},
-    [SAID_NOBODY] = {"nobody has acknowledged anything", "无人确认"},
-    [SAID_TOLD] = {"told to", "已通知"},
-    [SAID_FIX] = {"fix", "建议"},
-    [SAID_HIDDEN] = {"alerts that you may not see", "条告警无权查看"},
     [SAID_TEST] = {"a test message of Argus: nothing is wrong", "Argus 测试消息：一切正常"},
 };
 
@@ -182,17 +148,38 @@ void incident_title(const struct incident *i,
         (void)buf_addf(out, " (%zu %s)", jobs, said[jobs == 1 ? SAID_JOB : SAID_JOBS][in]);
 }
 
+static bool is_before(const struct alert *a, const struct alert *b)
+{
+    return a->since < b->since || (a->since == b->since && a < b);
+}
+
+/* GPU-seconds of this alert alone: what another one of the same job counts is not counted again. */
+static double alert_cost(const struct incident *i, const struct alert *a, usec_t now)
+{
+    usec_t from = a->since, end = a->open ? now : a->ended_at;
+    bool ended = false;
+    if (a->of != ALERT_OF_JOB)
+        return 0;
+    for (size_t k = 0; k < i->alerts.n; k++) {
+        const struct alert *b = incident_alert(i, k);
+        usec_t until = b->open ? now : b->ended_at;
+        if (b->of != ALERT_OF_JOB || !str_eq(b->name, a->name))
+            continue;
+        ended = ended || b->lost > 0;
+        if (b != a && !b->keep && is_before(b, a) && until > from)
+            from = until;
+    }
+    return ended || a->keep ? a->lost
+           : end > from     ? a->gpus * (double)(end - from) / (double)USEC_SEC
+                            : 0;
+}
+
 double incident_gpu_hours(const struct incident *i, usec_t now)
 {
-    double hours = 0;
-    for (size_t k = 0; k < i->alerts.n; k++) {
-        const struct alert *a = incident_alert(i, k);
-        usec_t end = a->open ? now : a->ended_at;
-        bool counts = a->of == ALERT_OF_JOB && !a->keep && end > a->since;
-        if (counts)
-            hours += a->gpus * (double)(end - a->since) / (double)USEC_HOUR;
-    }
-    return hours;
+    double seconds = 0;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        seconds += alert_cost(i, incident_alert(i, k), now);
+    return seconds / 3600;
 }
 
 /* ---- the message ---- */
@@ -223,11 +210,12 @@ static void payload_alert(const struct alert *a, struct jout *j)
 static void payload_lines(const struct incident *i,
                           enum message_language in,
                           const char *key,
+                          size_t most,
                           struct jout *j)
 {
     const struct alert *first = incident_first(i);
     jout_open(j, key, '[');
-    for (size_t k = 0; k < i->alerts.n && k < LISTED_MAX; k++) {
+    for (size_t k = 0; k < i->alerts.n && k < most; k++) {
         struct buf line = BUF_INIT(SENTENCE_MAX);
         const struct alert *a = incident_alert(i, k);
         if (a != first)
@@ -238,15 +226,15 @@ static void payload_lines(const struct incident *i,
             jout_str(j, NULL, buf_str(&line));
         buf_release(&line);
     }
-    if (i->alerts.n > LISTED_MAX) {
+    if (i->alerts.n > most) {
         char more[64];
-        text_printf(more, "+ %zu %s", i->alerts.n - LISTED_MAX, said[SAID_MORE][in]);
+        text_printf(more, "+ %zu %s", i->alerts.n - most, said[SAID_MORE][in]);
         jout_str(j, NULL, more);
     }
     jout_close(j, ']');
 }
 
-static void payload_incident(const struct incident *i, usec_t now, struct jout *j)
+static void payload_incident(const struct incident *i, size_t most, usec_t now, struct jout *j)
 {
     jout_open(j, "incident", '{');
     jout_str(j, "id", i->id);
@@ -259,7 +247,7 @@ static void payload_incident(const struct incident *i, usec_t now, struct jout *
     jout_real(j, "gpu_hours", incident_gpu_hours(i, now));
     jout_int(j, "alerts_total", (int64_t)i->alerts.n + i->left_out);
     jout_open(j, "alerts", '[');
-    for (size_t k = 0; k < i->alerts.n && k < LISTED_MAX; k++)
+    for (size_t k = 0; k < i->alerts.n && k < most; k++)
         payload_alert(incident_alert(i, k), j);
     jout_close(j, ']');
     jout_close(j, '}');
@@ -275,24 +263,44 @@ static void payload_head(const char *id, enum alert_what what, usec_t now, struc
     jout_time(j, "timestamp", now);
 }
 
+static void payload_of(const struct incident *i,
+                       enum alert_what what,
+                       const char *id,
+                       size_t most,
+                       usec_t now,
+                       struct buf *out)
+{
+    struct jout j = jout_begin(out);
+    payload_head(id, what, now, &j);
+    payload_incident(i, most, now, &j);
+    for (int in = MESSAGE_ENGLISH; in <= MESSAGE_CHINESE; in++) {
+        struct buf title = BUF_INIT(TITLE_MAX * 4);
+        incident_title(i, what, (enum message_language)in, &title);
+        jout_str(&j, in == MESSAGE_ENGLISH ? "title" : "title_zh", buf_str(&title));
+        payload_lines(i, (enum message_language)in, in == MESSAGE_ENGLISH ? "lines" : "lines_zh",
+                      most, &j);
+        buf_release(&title);
+    }
+    jout_close(&j, '}');
+}
+
+/* Sentences may be long: with so many that the message is too large it lists fewer alerts. */
 void incident_payload(const struct incident *i,
                       enum alert_what what,
                       const char *id,
                       usec_t now,
                       struct buf *out)
 {
-    struct jout j = jout_begin(out);
-    payload_head(id, what, now, &j);
-    payload_incident(i, now, &j);
-    for (int in = MESSAGE_ENGLISH; in <= MESSAGE_CHINESE; in++) {
-        struct buf title = BUF_INIT(TITLE_MAX * 4);
-        incident_title(i, what, (enum message_language)in, &title);
-        jout_str(&j, in == MESSAGE_ENGLISH ? "title" : "title_zh", buf_str(&title));
-        payload_lines(i, (enum message_language)in, in == MESSAGE_ENGLISH ? "lines" : "lines_zh",
-                      &j);
-        buf_release(&title);
+    for (size_t most = LISTED_MAX; most > 0; most /= 2) {
+        struct buf text = BUF_INIT(ALERT_PAYLOAD_MAX);
+        payload_of(i, what, id, most, now, &text);
+        bool fits = !text.failed;
+        if (fits)
+            (void)buf_add(out, text.data, text.len);
+        buf_release(&text);
+        if (fits)
+            return;
     }
-    jout_close(&j, '}');
 }
 
 void alert_test_payload(const char *id, const char *by, usec_t now, struct buf *out)
@@ -307,172 +315,4 @@ void alert_test_payload(const char *id, const char *by, usec_t now, struct buf *
         jout_close(&j, ']');
     }
     jout_close(&j, '}');
-}
-
-/* ---- the report ---- */
-
-const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg)
-{
-    bool is_job = str_starts(i->cause, "job/");
-    if (!sees || (!is_job && !str_starts(i->cause, "quota/")))
-        return i->cause; /* everybody sees machines */
-    for (size_t k = 0; k < i->alerts.n; k++) {
-        const struct alert *a = incident_alert(i, k);
-        _cleanup_(freep) char *about = xasprintf("%s/%s", alert_of_names[a->of], a->name);
-        if (str_eq(about, i->cause) && sees(a, arg))
-            return i->cause;
-    }
-    return alert_of_names[is_job ? ALERT_OF_JOB : ALERT_OF_QUOTA];
-}
-
-struct report {
-    struct buf *out;
-    bool is_html;
-    enum message_language in;
-    incident_sees_f sees; /* NULL: all alerts */
-    void *arg;
-};
-
-/* Text of others: nothing in it is markup. */
-static void report_text(const struct report *r, const char *text)
-{
-    for (; *text; text++) {
-        const char *html = *text == '<'   ? "&lt;"
-                           : *text == '>' ? "&gt;"
-                           : *text == '&' ? "&amp;"
-                           : *text == '"' ? "&quot;"
-                                          : NULL;
-        bool marks = strchr("\\`*_{}[]<>#|", *text) != NULL;
-        if (r->is_html && html)
-            (void)buf_adds(r->out, html);
-        else if (!r->is_html && marks)
-            (void)buf_addf(r->out, "\\%c", *text);
-        else
-            (void)buf_addc(r->out, (unsigned char)*text < ' ' ? ' ' : *text);
-    }
-}
-
-static void report_heading(const struct report *r, int level, const char *text)
-{
-    if (r->is_html)
-        (void)buf_addf(r->out, "<h%d>", level);
-    else
-        (void)buf_addf(r->out, "\n%s ", level == 1 ? "#" : "##");
-    report_text(r, text);
-    if (r->is_html)
-        (void)buf_addf(r->out, "</h%d>\n", level);
-    else
-        (void)buf_adds(r->out, "\n\n");
-}
-
-static void report_item(const struct report *r, const char *label, const char *text)
-{
-    (void)buf_adds(r->out, r->is_html ? "<li>" : "- ");
-    if (label) {
-        report_text(r, label);
-        (void)buf_adds(r->out, ": ");
-    }
-    report_text(r, text);
-    (void)buf_adds(r->out, r->is_html ? "</li>\n" : "\n");
-}
-
-static void report_list(const struct report *r, bool opens)
-{
-    if (r->is_html)
-        (void)buf_adds(r->out, opens ? "<ul>\n" : "</ul>\n");
-}
-
-static void report_summary(const struct report *r, const struct incident *i, usec_t now)
-{
-    char at[CLOCK_TEXT_MAX], cost[64];
-    report_list(r, true);
-    report_item(r, said[SAID_SEVERITY][r->in], alert_severity_names[i->severity]);
-    report_item(r, said[SAID_CAUSE][r->in], incident_cause(i, r->sees, r->arg));
-    report_item(r, said[SAID_WHEN][r->in], clock_to_string(i->opened_at, at));
-    report_item(r, said[SAID_UNTIL][r->in],
-                i->open ? said[SAID_OPEN][r->in] : clock_to_string(i->closed_at, at));
-    text_printf(cost, "%.2f %s", incident_gpu_hours(i, now), said[SAID_HOURS][r->in]);
-    report_item(r, said[SAID_COST][r->in], cost);
-    report_list(r, false);
-}
-
-static void report_alert(const struct report *r, const struct alert *a)
-{
-    struct buf text = BUF_INIT(2 * SENTENCE_MAX), fix = BUF_INIT(SENTENCE_MAX);
-    char since[CLOCK_TEXT_MAX], end[CLOCK_TEXT_MAX];
-    (void)buf_addf(&text, "%s %s%s%s %s: ", a->id, clock_to_string(a->since, since),
-                   a->open ? "" : " - ", a->open ? "" : clock_to_string(a->ended_at, end), a->rule);
-    alert_sentence(a, r->in, false, &text);
-    alert_sentence(a, r->in, true, &fix);
-    report_item(r, NULL, buf_str(&text));
-    if (fix.len)
-        report_item(r, said[SAID_FIX][r->in], buf_str(&fix));
-    buf_release(&text);
-    buf_release(&fix);
-}
-
-static bool report_shows(const struct report *r, const struct alert *a)
-{
-    return !r->sees || r->sees(a, r->arg);
-}
-
-/* What was done about the alerts that the reader may see: who looks after the others, and what he
- * noted there, is as hidden as they are. */
-static void report_done(const struct report *r, const struct incident *i)
-{
-    char at[CLOCK_TEXT_MAX];
-    size_t acks = 0;
-    report_list(r, true);
-    for (size_t k = 0; k < i->alerts.n; k++) {
-        const struct alert *a = incident_alert(i, k);
-        if (!a->acked_at || !report_shows(r, a))
-            continue;
-        _cleanup_(freep) char *text =
-            xasprintf("%s %s %s%s%s", a->id, clock_to_string(a->acked_at, at),
-                      str_or(a->acked_by, "?"), a->ack_note ? ": " : "", str_or(a->ack_note, ""));
-        report_item(r, said[SAID_ACKED][r->in], text);
-        acks++;
-    }
-    if (!acks)
-        report_item(r, NULL, said[SAID_NOBODY][r->in]);
-    for (size_t k = 0; k < i->told.n; k++)
-        report_item(r, said[SAID_TOLD][r->in], i->told.v[k]);
-    report_list(r, false);
-}
-
-void incident_report(const struct incident *i,
-                     bool is_html,
-                     enum message_language in,
-                     usec_t now,
-                     incident_sees_f sees,
-                     void *arg,
-                     struct buf *out)
-{
-    struct report r = {.out = out, .is_html = is_html, .in = in, .sees = sees, .arg = arg};
-    _cleanup_(freep) char *title = xasprintf("%s %s", said[SAID_REPORT][in], i->id);
-    size_t hidden = 0;
-    if (is_html)
-        (void)buf_adds(out, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Argus</title>\n");
-    report_heading(&r, 1, title);
-    report_summary(&r, i, now);
-    report_heading(&r, 2, said[SAID_WHAT][in]);
-    report_list(&r, true);
-    for (size_t k = 0; k < i->alerts.n; k++)
-        if (report_shows(&r, incident_alert(i, k)))
-            report_alert(&r, incident_alert(i, k));
-        else
-            hidden++;
-    if (hidden) {
-        _cleanup_(freep) char *text = xasprintf("%zu %s", hidden, said[SAID_HIDDEN][in]);
-        report_item(&r, NULL, text);
-    }
-    report_list(&r, false);
-    report_heading(&r, 2, said[SAID_EVIDENCE][in]);
-    report_list(&r, true);
-    for (size_t k = 0; k < i->alerts.n && k < LISTED_MAX; k++)
-        if (report_shows(&r, incident_alert(i, k)))
-            report_item(&r, incident_alert(i, k)->id, str_or(incident_alert(i, k)->args, "{}"));
-    report_list(&r, false);
-    report_heading(&r, 2, said[SAID_DONE][in]);
-    report_done(&r, i);
 }

@@ -21,7 +21,8 @@ void incident_title(const struct incident *i,
 size_t incident_jobs(const struct incident *i);
 /* The worst alert, the oldest of those; what the title says. NULL: it has none. */
 const struct alert *incident_first(const struct incident *i);
-/* GPUs x hours of what was hit, from its first moment to its end or now. */
+/* What its jobs lost, in GPU-hours: of one that ended or went back to the queue the work since its
+ * newest checkpoint, else the time for which it was hit, until now. */
 double incident_gpu_hours(const struct incident *i, usec_t now);
 
 /* What a receiver is told, as JSON: {"id","type","timestamp","incident":{…,"alerts":[…]},"title",

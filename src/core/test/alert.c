@@ -138,6 +138,27 @@ static void test_shipped_rules(void **state)
     alert_rules_release(&rules);
 }
 
+static void test_an_unknown_fact_is_refused_with_the_nearest(void **state)
+{
+    struct alert_rules rules = {0};
+    struct problems ps = {0};
+    (void)state;
+    rules_of("mine:\n  of: node\n  when: disk_fre < 10GiB\n  text: '{disk_free} {nam}'\n", &rules,
+             &ps);
+    assert_int_equal(ps.errors, 2);
+    assert_int_equal(ps.v[0].line, 3);
+    assert_string_equal(
+        unit_problem(&ps.v[0]),
+        "no_fact: nothing is known as 'disk_fre' of a node: did you mean 'disk_free'?");
+    assert_string_equal(ps.v[1].field, "text");
+    assert_int_equal(rules.n, 0);
+    problems_release(&ps);
+    rules_of("mine: {of: queue, when: temperature > 3, text: hm}", &rules, &ps);
+    assert_int_equal(ps.errors, 1); /* of another kind */
+    problems_release(&ps);
+    alert_rules_release(&rules);
+}
+
 static void test_a_bad_rule_has_its_place(void **state)
 {
     struct alert_rules rules = {0};
@@ -193,14 +214,16 @@ static void see(struct world *w,
     strv_release(&suspects);
 }
 
-#define HOT "hot: {of: gpu, when: t >= 90, for: 60s, clear: t < 80, clear_for: 30s, text: 'at {t}'}"
+#define HOT                                                                                        \
+    "hot: {of: gpu, when: temperature >= 90, for: 60s, clear: temperature < 80, clear_for: 30s, text: 'at {temperature}'}"
 
 static void test_for_and_hysteresis(void **state)
 {
     struct world w = world_new(HOT);
     (void)state;
 #define AT(degrees, s)                                                                             \
-    see(&w, ALERT_OF_GPU, "w1/0", (struct alert_fact){"t", degrees, NULL}, NULL, T + (s)*USEC_SEC)
+    see(&w, ALERT_OF_GPU, "w1/0", (struct alert_fact){"temperature", degrees, NULL}, NULL,         \
+        T + (s)*USEC_SEC)
     AT(95, 0);
     AT(95, 59);
     assert_null(incident_at(w.t, 0));
@@ -361,20 +384,21 @@ static void test_routes_silences_and_quiet_hours(void **state)
     lose_jobs(&w, 0, 1, T);
     struct incident *i = incident_at(w.t, 0);
     set_str(&incident_alert(i, 1)->project, "rl");
-    alert_route(&c, i, NULL, 0, T, &to);
+    alert_route(&c, incident_alert(i, 0), &to);
+    alert_route(&c, incident_alert(i, 1), &to);
     assert_int_equal(to.n, 2);
     strv_release(&to);
     struct alert_silence s = {.from = T, .until = T + USEC_HOUR};
     strv_add(&s.match.kinds, "node");
+    assert_true(alert_is_silenced(&s, 1, incident_alert(i, 0), T));
+    assert_false(alert_is_silenced(&s, 1, incident_alert(i, 1), T));
+    assert_false(alert_is_silenced(&s, 1, incident_alert(i, 0), T + USEC_HOUR)); /* it is over */
     strv_add(&incident_alert(i, 1)->notify, "boss");
     incident_alert(i, 1)->severity = ALERT_INFO;
-    alert_route(&c, i, &s, 1, T, &to);
-    assert_int_equal(to.n, 2); /* of the job alone */
+    alert_route(&c, incident_alert(i, 1), &to);
+    assert_int_equal(to.n, 2);
     assert_string_equal(to.v[0], "rl");
     assert_string_equal(to.v[1], "boss");
-    strv_release(&to);
-    alert_route(&c, i, &s, 1, T + USEC_HOUR, &to); /* it is over */
-    assert_true(strv_has(&to, "ops"));
     strv_release(&to);
     usec_t noon = 1700006400 * USEC_SEC; /* 00:00 UTC is 08:00 there */
     assert_false(alert_is_quiet(&c, ALERT_WARNING, noon));
@@ -434,7 +458,9 @@ static void form_of(enum alert_kind kind,
 {
     char name[] = "x", key[] = "S", from[] = "a@b.org";
     struct alert_receiver to = {.name = name, .kind = (int)kind, .secret = key, .from = from};
-    json_t *p = json_pack("{s:s,s:[s]}", "title", "<it> & \"more\"", "lines", "one");
+    json_t *p =
+        json_pack("{s:s,s:[s]}", "title",
+                  "<it> & \"more\" 节点 'w1' 失联：Ray 已放弃它，其上有 8 个作业", "lines", "one");
     const json_t *const payloads[] = {p};
     struct alert_order o = {.to = &to,
                             .url = url,
@@ -531,13 +557,29 @@ static void test_a_200_may_be_a_failure(void **state)
     }
 }
 
+/* RFC 2047: an encoded word has 75 characters at most, and a line that has one 76. */
+static void check_encoded_words(const char *mail)
+{
+    const char *at = mail, *end;
+    size_t n = 0;
+    for (; (at = strstr(at, "=?UTF-8?B?")); at = end, n++) {
+        end = strstr(at, "?=");
+        assert_non_null(end);
+        assert_true((size_t)(end + 2 - at) <= 75);
+        assert_memory_equal(end + 2, "\r\n", 2);
+    }
+    assert_true(n > 1); /* the title is a long one */
+}
+
 static void test_mail(void **state)
 {
     struct alert_letter l;
     (void)state;
     form_of(ALERT_KIND_MAIL, "smtp://x", NULL, &l);
     assert_non_null(strstr(buf_str(&l.body), "To: <c@d.org>\r\n"));
-    assert_non_null(strstr(buf_str(&l.body), "Message-ID: <msg_1@argus>\r\n"));
+    assert_non_null(strstr(buf_str(&l.body), "Message-ID: <msg_1@b.org>\r\n"));
+    assert_non_null(strstr(buf_str(&l.body), "Date: Tue, 14 Nov 2023 22:13:20 +0000\r\n"));
+    check_encoded_words(buf_str(&l.body));
     for (const char *s = buf_str(&l.body); *s; s++)
         assert_true(*s != '\n' || s[-1] == '\r');
     alert_letter_release(&l);
@@ -570,6 +612,13 @@ static void test_report(void **state)
     buf_reset(&out);
     incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
     assert_non_null(strstr(buf_str(&out), "# Incident i1"));
+    assert_non_null(strstr(buf_str(&out), "alive is no"));
+    assert_non_null(strstr(buf_str(&out), "argusd starts no job on node"));
+    assert_non_null(strstr(buf_str(&out), "no route of argus.yaml names a receiver for it"));
+    buf_reset(&out);
+    incident_settle(i, "ops", TELLING_REFUSED, "HTTP 403");
+    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
+    assert_non_null(strstr(buf_str(&out), "ops: refused the message (HTTP 403)"));
     assert_non_null(strstr(buf_str(&out), "x \\| y"));
     buf_release(&out);
     world_end(&w);
@@ -616,6 +665,7 @@ int main(void)
         cmocka_unit_test(test_bad_expressions),
         cmocka_unit_test(test_shipped_rules),
         cmocka_unit_test(test_a_bad_rule_has_its_place),
+        cmocka_unit_test(test_an_unknown_fact_is_refused_with_the_nearest),
         cmocka_unit_test(test_for_and_hysteresis),
         cmocka_unit_test(test_one_cause_is_one_incident),
         cmocka_unit_test(test_what_is_gone_ends_and_what_is_kept_stays),

@@ -94,35 +94,50 @@ void alert_page_fill(const struct api *api,
                                 .ack_note = a->ack_note};
 }
 
+/* An alert in its place. */
+struct alert_place {
+    struct incident *i;
+    struct alert *a;
+};
+/* All that a request may see, in one block: q->own. */
+struct alert_places_of {
+    size_t n;
+    struct alert_place v[];
+};
+
 static void alert_fill_page(struct resource_ask *q, const void *x, void *out)
 {
-    const struct alert *a = x;
-    struct incident *i = NULL;
-    if (alert_table_find(alerts_table(q->a->alerts), a->id, &i))
-        alert_page_fill(q->a, http_req_principal(q->req)->language, i, a, out);
+    const struct alert_place *at = x;
+    alert_page_fill(q->a, http_req_principal(q->req)->language, at->i, at->a, out);
 }
 
-/* The newest incident first, in each its alerts. *pos counts all. */
+/* The newest incident first, in each its alerts. */
+static struct alert_places_of *alert_places(const struct alert_table *t)
+{
+    struct incident *i;
+    size_t n = 0, incidents = 0;
+    for (; (i = incident_at(t, incidents)); incidents++)
+        n += i->alerts.n;
+    struct alert_places_of *all = xcalloc(1, sizeof(*all) + n * sizeof(all->v[0]));
+    while (incidents-- > 0) {
+        i = incident_at(t, incidents);
+        for (size_t k = 0; k < i->alerts.n; k++)
+            all->v[all->n++] = (struct alert_place){i, incident_alert(i, k)};
+    }
+    return all;
+}
+
 static const void *alert_next(struct resource_ask *q, size_t *pos)
 {
-    const struct alert_table *t = alerts_table(q->a->alerts);
-    size_t n = 0, left = *pos;
-    while (incident_at(t, n))
-        n++;
-    while (n-- > 0) {
-        const struct incident *i = incident_at(t, n);
-        if (left < i->alerts.n) {
-            (*pos)++;
-            return incident_alert(i, left);
-        }
-        left -= i->alerts.n;
-    }
-    return NULL;
+    if (!q->own)
+        q->own = alert_places(alerts_table(q->a->alerts));
+    const struct alert_places_of *all = q->own;
+    return *pos < all->n ? &all->v[(*pos)++] : NULL;
 }
 
 static bool alert_wants(struct resource_ask *q, const void *x)
 {
-    const struct alert *a = x;
+    const struct alert *a = ((const struct alert_place *)x)->a;
     const char *state = str_or(http_req_query(q->req, "state"), "open");
     const char *severity = http_req_query(q->req, "severity");
     bool is_silent = alerts_silence_of(q->a->alerts, a) != NULL;
@@ -144,9 +159,19 @@ static int alert_check_list(struct resource_ask *q)
 
 static const void *alert_look_up(struct resource_ask *q, const void *asked)
 {
-    struct incident *i;
+    struct alert_place at = {0};
     (void)asked;
-    return alert_table_find(alerts_table(q->a->alerts), q->name, &i);
+    at.a = alert_table_find(alerts_table(q->a->alerts), q->name, &at.i);
+    if (!at.a) {
+        (void)message_refuse(&q->err, ERR_NOT_FOUND, "no_alert",
+                             MESSAGE_ARGS(MESSAGE_STR("id", q->name))); /* only fills err */
+        return NULL;
+    }
+    struct alert_places_of *one = xcalloc(1, sizeof(*one) + sizeof(one->v[0]));
+    one->v[one->n++] = at;
+    free(q->own);
+    q->own = one;
+    return &one->v[0];
 }
 
 /* To see or change an alert is to see or change the thing that it is about. */
@@ -171,7 +196,7 @@ static int alert_may(struct resource_ask *q,
                      const char *verb,
                      const void *x)
 {
-    const struct alert *a = x;
+    const struct alert *a = ((const struct alert_place *)x)->a;
     int r = alert_access(&q->who, action, verb, a, &q->err);
     if (r == ERR_NOT_FOUND) /* not what it is about: an alert's id is easily guessed */
         r = message_refuse(&q->err, r, "not_found",
@@ -190,6 +215,7 @@ static const struct resource alert_noun = {.noun = "alert",
                                            .item = FIELD_LISTED,
                                            .may_see = ACCESS_MACHINE_SEE,
                                            .may_change = ACCESS_MACHINE_CHANGE,
+                                           .flags = RESOURCE_CUT | RESOURCE_PAGES,
                                            .check_list = alert_check_list,
                                            .next = alert_next,
                                            .wants = alert_wants,
@@ -200,14 +226,13 @@ static const struct resource alert_noun = {.noun = "alert",
 static void alert_ack(struct http_req *req, void *app)
 {
     struct resource_ask q;
-    struct incident *i;
     resource_begin(&q, req, app);
     _cleanup_(json_unrefp) json_t *body = api_read_action(req, &alert_ack_form);
-    const struct alert *seen = body ? resource_find(&q, RESOURCE_TO_CHANGE, "acknowledge") : NULL;
-    struct alert *a = seen ? alert_table_find(alerts_table(q.a->alerts), seen->id, &i) : NULL;
-    if (a) {
-        (void)alerts_ack(q.a->alerts, a, i, q.who.user, json_get_str(body, "note", NULL));
-        resource_reply(&q, a, 200, api_barrier(q.a));
+    const struct alert_place *at =
+        body ? resource_find(&q, RESOURCE_TO_CHANGE, "acknowledge") : NULL;
+    if (at) {
+        alerts_ack(q.a->alerts, at->a, at->i, q.who.user, json_get_str(body, "note", NULL));
+        resource_reply(&q, at, 200, api_barrier(q.a));
     } else if (body) {
         resource_refuse(&q);
     }
@@ -228,6 +253,9 @@ static const void *silence_find(struct resource_ask *q, const void *asked)
     for (size_t i = 0; q->name && (s = alerts_silence_at(q->a->alerts, i)); i++)
         if (!strcmp(s->id, q->name))
             return s;
+    if (q->name)
+        (void)message_refuse(&q->err, ERR_NOT_FOUND, "no_silence",
+                             MESSAGE_ARGS(MESSAGE_STR("id", q->name))); /* only fills err */
     return NULL;
 }
 
@@ -379,19 +407,19 @@ static void alert_silence(struct http_req *req, void *app)
     usec_t lasts = 0;
     resource_begin(&q, req, app);
     _cleanup_(json_unrefp) json_t *body = api_read_action(req, &alert_silence_form);
-    const struct alert *a = body ? resource_find(&q, RESOURCE_TO_CHANGE, "silence") : NULL;
-    q.field = a ? "for" : NULL;
-    int r = a ? span_from_string(json_get_str(body, "for", ""), &lasts, &q.err) : -1;
+    const struct alert_place *at = body ? resource_find(&q, RESOURCE_TO_CHANGE, "silence") : NULL;
+    q.field = at ? "for" : NULL;
+    int r = at ? span_from_string(json_get_str(body, "for", ""), &lasts, &q.err) : -1;
     if (r < 0)
-        q.err.code = a ? ERR_BAD_REQUEST : q.err.code;
+        q.err.code = at ? ERR_BAD_REQUEST : q.err.code;
     else if (lasts < USEC_SEC || lasts > SILENCE_MOST_DAYS * USEC_DAY)
         r = message_refuse(&q.err, ERR_BAD_REQUEST, "silence_span",
                            MESSAGE_ARGS(MESSAGE_NUM("most", SILENCE_MOST_DAYS)));
-    s.alert = r < 0 ? NULL : xstrdup(a->id);
+    s.alert = r < 0 ? NULL : xstrdup(at->a->id);
     set_str(&s.note, body ? json_get_str(body, "note", NULL) : NULL);
     const struct alert_silence *made = r < 0 ? NULL : silence_put_form(&q, &s, lasts);
     if (made)
-        resource_reply(&q, a, 200, api_barrier(q.a));
+        resource_reply(&q, at, 200, api_barrier(q.a));
     else if (body)
         resource_refuse(&q);
     field_release(&alert_silence_table, &s);
@@ -403,6 +431,8 @@ static void alert_silence(struct http_req *req, void *app)
 static const struct http_param alert_params[] = {
     {"state", HTTP_PARAM_STRING, "open (if not given), silenced, past or all"},
     {"severity", HTTP_PARAM_STRING, "info, warning or critical"},
+    {"limit", HTTP_PARAM_INTEGER, "how many at most, 1 to 2000; 200 if absent"},
+    {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before; what came since is not in it"},
     {0}};
 #define ACTION(noun, does, path, role, words, ...)                                                 \
     RESOURCE_ROUTE("POST", does, noun, path, role, words, .max_body = RESOURCE_BODY_MAX,           \
@@ -455,7 +485,7 @@ static const struct http_route rows[] = {
 };
 static const struct http_schema schemas[] = {
     {.name = "Alert", .table = &alert_page_table, .which = FIELD_SHOWN},
-    LIST_OF("AlertList", "alerts", "Alert"),
+    LIST_AND("AlertList", "alerts", "Alert", "," KEY("next_cursor", TEXT_OR_NULL)),
     {.name = "AlertAck", .table = &alert_ack_form, .is_form = true},
     {.name = "AlertSilence", .table = &alert_silence_form, .is_form = true},
     {.name = "Silence", .table = &alert_silence_table, .which = FIELD_SHOWN},

@@ -23,7 +23,8 @@ struct incident_page {
     int64_t jobs, hidden;
     double gpu_hours;
     struct strv told;
-    struct field_list alerts; /* of struct alert_page */
+    struct field_list tellings; /* of struct telling */
+    struct field_list alerts;   /* of struct alert_page */
 };
 #define INCIDENT_PAGE(key, ftype, member, extra, ...)                                              \
     FIELD_AT(incident_page, key, ftype, member, .flags = FIELD_SHOWN | (extra), __VA_ARGS__)
@@ -51,7 +52,13 @@ static const struct field incident_page_rows[] = {
                   FIELD_LISTED | FIELD_BORROWED,
                   .doc = "the incident whose part it turned out to be"),
     INCIDENT_PAGE("hidden", FIELD_INT, hidden, FIELD_LISTED, .doc = "alerts that you may not see"),
-    INCIDENT_PAGE("told", FIELD_STRV, told, 0u, .doc = "receivers"),
+    INCIDENT_PAGE("told", FIELD_STRV, told, 0u, .doc = "receivers that took the last message"),
+    INCIDENT_PAGE("tellings",
+                  FIELD_LIST,
+                  tellings,
+                  0u,
+                  .of = &telling_table,
+                  .doc = "each receiver that it concerns, and what became of its message"),
     INCIDENT_PAGE("alerts", FIELD_LIST, alerts, 0u, .of = &alert_page_table),
 };
 static const struct field_table incident_page_table =
@@ -93,6 +100,17 @@ static char *page_title(struct resource_ask *q, const struct incident *i, enum m
     return buf_take(&out);
 }
 
+static void incident_fill_tellings(const struct incident *i, struct incident_page *page)
+{
+    struct telling *v = xcalloc(i->tellings.n ? i->tellings.n : 1, sizeof(*v));
+    for (size_t k = 0; k < i->tellings.n; k++) {
+        field_copy(&telling_table, &v[k], incident_telling_at(i, k));
+        if (v[k].state == TELLING_TAKEN)
+            strv_add(&page->told, v[k].receiver);
+    }
+    page->tellings = (struct field_list){.v = v, .n = i->tellings.n};
+}
+
 static void incident_fill(struct resource_ask *q, const void *x, void *out)
 {
     const struct incident *i = x;
@@ -109,7 +127,7 @@ static void incident_fill(struct resource_ask *q, const void *x, void *out)
                                    .jobs = (int64_t)incident_jobs(i),
                                    .gpu_hours = incident_gpu_hours(i, clock_wall())};
     struct alert_page *v = xcalloc(i->alerts.n ? i->alerts.n : 1, sizeof(*v));
-    strv_copy(&page->told, &i->told);
+    incident_fill_tellings(i, page);
     page->alerts.v = v;
     for (size_t k = 0; k < i->alerts.n; k++)
         if (incident_sees(incident_alert(i, k), q))
@@ -120,9 +138,7 @@ static void incident_fill(struct resource_ask *q, const void *x, void *out)
 static const void *incident_next(struct resource_ask *q, size_t *pos)
 {
     const struct alert_table *t = alerts_table(q->a->alerts);
-    size_t n = 0;
-    while (incident_at(t, n))
-        n++;
+    size_t n = alert_table_incidents(t);
     return *pos < n ? incident_at(t, n - ++*pos) : NULL;
 }
 
@@ -135,7 +151,11 @@ static bool incident_wants(struct resource_ask *q, const void *x)
 static const void *incident_look_up(struct resource_ask *q, const void *asked)
 {
     (void)asked;
-    return incident_find(alerts_table(q->a->alerts), q->name);
+    const struct incident *i = incident_find(alerts_table(q->a->alerts), q->name);
+    if (!i)
+        (void)message_refuse(&q->err, ERR_NOT_FOUND, "no_incident",
+                             MESSAGE_ARGS(MESSAGE_STR("id", q->name))); /* only fills err */
+    return i;
 }
 
 static const struct resource incident_noun = {.noun = "incident",
@@ -146,6 +166,7 @@ static const struct resource incident_noun = {.noun = "incident",
                                               .item = FIELD_LISTED,
                                               .may_see = ACCESS_MACHINE_SEE,
                                               .may_change = ACCESS_MACHINE_CHANGE,
+                                              .flags = RESOURCE_CUT | RESOURCE_PAGES,
                                               .next = incident_next,
                                               .wants = incident_wants,
                                               .find = incident_look_up,
@@ -182,6 +203,8 @@ static void incident_report_reply(struct http_req *req, void *app)
 
 static const struct http_param incident_params[] = {
     {"all", HTTP_PARAM_BOOLEAN, "those that are over, too"},
+    {"limit", HTTP_PARAM_INTEGER, "how many at most, 1 to 2000; 200 if absent"},
+    {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before; what came since is not in it"},
     {0}};
 static const struct http_param report_params[] = {
     {"format", HTTP_PARAM_STRING, "md (if not given) or html"},
@@ -211,7 +234,8 @@ static const struct http_route rows[] = {
 };
 static const struct http_schema schemas[] = {
     {.name = "Incident", .table = &incident_page_table, .which = FIELD_SHOWN},
+    {.name = "Telling", .table = &telling_table, .which = FIELD_SHOWN},
     {.name = "IncidentItem", .table = &incident_page_table, .which = FIELD_LISTED},
-    LIST_OF("IncidentList", "incidents", "IncidentItem"),
+    LIST_AND("IncidentList", "incidents", "IncidentItem", "," KEY("next_cursor", TEXT_OR_NULL)),
 };
 const struct api_part part_incidents = {rows, array_len(rows), schemas, array_len(schemas)};

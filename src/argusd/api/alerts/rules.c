@@ -22,7 +22,11 @@ static const void *rule_next(struct resource_ask *q, size_t *pos)
 static const void *rule_find(struct resource_ask *q, const void *asked)
 {
     (void)asked;
-    return alert_rules_find(alerts_rules(q->a->alerts), q->name);
+    const struct alert_rule *r = alert_rules_find(alerts_rules(q->a->alerts), q->name);
+    if (!r)
+        (void)message_refuse(&q->err, ERR_NOT_FOUND, "no_rule",
+                             MESSAGE_ARGS(MESSAGE_STR("name", q->name))); /* only fills err */
+    return r;
 }
 
 static void rule_thing(struct resource_ask *q,
@@ -46,6 +50,8 @@ static int rule_check(struct resource_ask *q, const void *old, void *asked)
     (void)old;
     set_str(&r->name, q->name);
     int x = alert_rule_check(r, NULL, &q->problems);
+    if (x == 0)
+        x = alert_rule_check_facts(r, NULL, &q->problems);
     alert_expr_free(r->when_expr); /* the form has none */
     alert_expr_free(r->clear_expr);
     r->when_expr = r->clear_expr = NULL;
@@ -214,6 +220,14 @@ static const struct http_route rows[] = {
                  .reply_schema = "AlertRule",
                  .reply_status = 201,
                  .other_schema = "AlertRule"),
+    RESOURCE_CHANGE(
+        &rule_noun,
+        "/v1/alert_rules/{rule}",
+        ADMIN,
+        "change what is given of a rule; the changed one stands in place of a shipped one",
+        .max_body = RESOURCE_BODY_MAX,
+        .request_schema = "AlertRuleChange",
+        .reply_schema = "AlertRule"),
     RESOURCE_REMOVE(&rule_noun,
                     "/v1/alert_rules/{rule}",
                     ADMIN,
@@ -237,6 +251,10 @@ static const struct http_route rows[] = {
 static const struct http_schema schemas[] = {
     {.name = "AlertRule", .table = &alert_rule_table, .which = FIELD_SHOWN},
     {.name = "AlertRuleForm", .table = &alert_rule_table, .which = FIELD_ASKED, .is_form = true},
+    {.name = "AlertRuleChange",
+     .table = &alert_rule_change_table,
+     .which = FIELD_ASKED,
+     .is_form = true},
     LIST_OF("AlertRuleList", "rules", "AlertRule"),
     {.name = "Receiver", .table = &receiver_page_table, .which = FIELD_SHOWN},
     LIST_OF("ReceiverList", "receivers", "Receiver"),

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alerts_facts.h - a list of facts about one subject, and who makes such lists. Inside of the room
+ * alone. */
+#pragma once
+#include "argusd/alerts/alerts_run.h"
+
+enum { FACTS_MAX = 32 };
+struct facts {
+    struct alert_fact v[FACTS_MAX];
+    size_t n;
+};
+
+/* Texts and names are borrowed until the rules were asked. text NULL: it is not known. */
+void fact_text(struct facts *f, const char *name, const char *text);
+void fact_number(struct facts *f, const char *name, double number);
+void fact_yes(struct facts *f, const char *name, bool yes);
+/* All rules of this kind are asked. */
+void alerts_see(struct alerts *as, const struct alert_subject *what, struct facts *f, usec_t now);
+
+/* alerts_nodes.c */
+void alerts_see_nodes(struct alerts *as, usec_t now);
+void alerts_see_gpus(struct alerts *as, usec_t now);

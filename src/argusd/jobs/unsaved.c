@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unsaved.c - see unsaved.h. */
+#include "argusd/jobs/unsaved.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "core/metric/goodput.h"
+
+enum { METRICS_MAX = 1 << 20 };
+
+/* Below 0: it has told of no step. */
+static double unsaved_steps(const struct live *l, const struct attempt *newest)
+{
+    struct goodput_sums *sums = xcalloc(1, sizeof(*sums));
+    const char *metrics = l->extra.metrics;
+    _cleanup_(json_unrefp) json_t *page = NULL;
+    double seconds = -1;
+    if (metrics && json_parse(metrics, strlen(metrics), METRICS_MAX, &page, NULL) == 0)
+        goodput_from_json(json_get_array(page, "attempts"), sums);
+    for (size_t i = 0; i < sums->n; i++)
+        if (sums->v[i].k == newest->k)
+            seconds = sums->v[i].unsaved_s;
+    free(sums);
+    return seconds;
+}
+
+double live_unsaved(const struct live *l, usec_t now)
+{
+    const struct attempt *newest = job_attempt(l->job);
+    double seconds = newest ? unsaved_steps(l, newest) : 0;
+    if (seconds >= 0)
+        return seconds;
+    usec_t end = newest->ended_at ? newest->ended_at : now;
+    return newest->started_at && newest->started_at < end ? (double)(end - newest->started_at) / 1e6
+                                                          : 0;
+}

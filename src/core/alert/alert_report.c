@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alert_report.c - the report of an incident, in Markdown or HTML and in two languages: what, when,
+ * evidence, what argusd and people did, who was told, what it cost; see alert_text.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+#include "core/alert/alert_text.h"
+
+enum { SENTENCE_MAX = 4096, EVIDENCE_MAX = 20 };
+
+enum report_word {
+    TOLD_REPORT,
+    TOLD_WHAT,
+    TOLD_WHEN,
+    TOLD_UNTIL,
+    TOLD_OPEN,
+    TOLD_SEVERITY,
+    TOLD_CAUSE,
+    TOLD_COST,
+    TOLD_HOURS,
+    TOLD_EVIDENCE,
+    TOLD_DONE,
+    TOLD_ACKED,
+    TOLD_NOBODY,
+    TOLD_NO_ROUTE,
+    TOLD_FIX,
+    TOLD_HIDDEN,
+    TOLD_IS,
+    TOLD_COMMA,
+};
+static const char *const report_words[][2] = {
+    [TOLD_REPORT] = {"Incident", "事件"},
+    [TOLD_WHAT] = {"What", "经过"},
+    [TOLD_WHEN] = {"From", "开始"},
+    [TOLD_UNTIL] = {"Until", "结束"},
+    [TOLD_OPEN] = {"it is open", "尚未结束"},
+    [TOLD_SEVERITY] = {"Severity", "级别"},
+    [TOLD_CAUSE] = {"Cause", "原因对象"},
+    [TOLD_COST] = {"Cost", "损失"},
+    [TOLD_HOURS] = {"GPU-hours", "GPU 小时"},
+    [TOLD_EVIDENCE] = {"Evidence", "证据"},
+    [TOLD_DONE] = {"What was done", "处理"},
+    [TOLD_ACKED] = {"acknowledged by", "确认人"},
+    [TOLD_NOBODY] = {"nobody has acknowledged anything", "无人确认"},
+    [TOLD_NO_ROUTE] = {"no route of argus.yaml names a receiver for it",
+                       "argus.yaml 中没有路由为其指定接收方"},
+    [TOLD_FIX] = {"fix", "建议"},
+    [TOLD_HIDDEN] = {"alerts that you may not see", "条告警无权查看"},
+    [TOLD_IS] = {"is", "为"},
+    [TOLD_COMMA] = {", ", "，"},
+};
+
+static const char *const told_words[][2] = {
+    [TELLING_ON_THE_WAY] = {"the message is on its way", "消息正在发送"},
+    [TELLING_TAKEN] = {"took the message", "已收到消息"},
+    [TELLING_REFUSED] = {"refused the message", "拒收消息"},
+    [TELLING_GIVEN_UP] = {"took no message for three days", "三天内未收消息，已放弃"},
+    [TELLING_QUIET] = {"waits for the end of the quiet hours", "等待免打扰时段结束"},
+    [TELLING_SILENCED] = {"not told: it was silenced", "未通知：已静默"},
+    [TELLING_NOT_THERE] = {"not told: argus.yaml has no such receiver",
+                           "未通知：argus.yaml 中没有该接收方"},
+    [TELLING_FULL] = {"waits: too many messages wait for it", "等待：待发消息过多"},
+};
+
+const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg)
+{
+    bool is_job = str_starts(i->cause, "job/");
+    if (!sees || (!is_job && !str_starts(i->cause, "quota/")))
+        return i->cause; /* everybody sees machines */
+    for (size_t k = 0; k < i->alerts.n; k++) {
+        const struct alert *a = incident_alert(i, k);
+        _cleanup_(freep) char *about = xasprintf("%s/%s", alert_of_names[a->of], a->name);
+        if (str_eq(about, i->cause) && sees(a, arg))
+            return i->cause;
+    }
+    return alert_of_names[is_job ? ALERT_OF_JOB : ALERT_OF_QUOTA];
+}
+
+struct report {
+    struct buf *out;
+    bool is_html;
+    enum message_language in;
+    incident_sees_f sees; /* NULL: all alerts */
+    void *arg;
+};
+
+static bool report_shows(const struct report *r, const struct alert *a)
+{
+    return !r->sees || r->sees(a, r->arg);
+}
+
+/* Text of others: nothing in it is markup. */
+static void report_text(const struct report *r, const char *text)
+{
+    for (; *text; text++) {
+        const char *html = *text == '<'   ? "&lt;"
+                           : *text == '>' ? "&gt;"
+                           : *text == '&' ? "&amp;"
+                           : *text == '"' ? "&quot;"
+                                          : NULL;
+        bool marks = strchr("\\`*_{}[]<>#|", *text) != NULL;
+        if (r->is_html && html)
+            (void)buf_adds(r->out, html);
+        else if (!r->is_html && marks)
+            (void)buf_addf(r->out, "\\%c", *text);
+        else
+            (void)buf_addc(r->out, (unsigned char)*text < ' ' ? ' ' : *text);
+    }
+}
+
+static void report_heading(const struct report *r, int level, const char *text)
+{
+    if (r->is_html)
+        (void)buf_addf(r->out, "<h%d>", level);
+    else
+        (void)buf_addf(r->out, "\n%s ", level == 1 ? "#" : "##");
+    report_text(r, text);
+    if (r->is_html)
+        (void)buf_addf(r->out, "</h%d>\n", level);
+    else
+        (void)buf_adds(r->out, "\n\n");
+}
+
+static void report_item(const struct report *r, const char *label, const char *text)
+{
+    (void)buf_adds(r->out, r->is_html ? "<li>" : "- ");
+    if (label) {
+        report_text(r, label);
+        (void)buf_adds(r->out, ": ");
+    }
+    report_text(r, text);
+    (void)buf_adds(r->out, r->is_html ? "</li>\n" : "\n");
+}
+
+static void report_list(const struct report *r, bool opens)
+{
+    if (r->is_html)
+        (void)buf_adds(r->out, opens ? "<ul>\n" : "</ul>\n");
+}
+
+static void report_summary(const struct report *r, const struct incident *i, usec_t now)
+{
+    char at[CLOCK_TEXT_MAX], cost[64];
+    report_list(r, true);
+    report_item(r, report_words[TOLD_SEVERITY][r->in], alert_severity_names[i->severity]);
+    report_item(r, report_words[TOLD_CAUSE][r->in], incident_cause(i, r->sees, r->arg));
+    report_item(r, report_words[TOLD_WHEN][r->in], clock_to_string(i->opened_at, at));
+    report_item(r, report_words[TOLD_UNTIL][r->in],
+                i->open ? report_words[TOLD_OPEN][r->in] : clock_to_string(i->closed_at, at));
+    text_printf(cost, "%.2f %s", incident_gpu_hours(i, now), report_words[TOLD_HOURS][r->in]);
+    report_item(r, report_words[TOLD_COST][r->in], cost);
+    report_list(r, false);
+}
+
+static void report_alert(const struct report *r, const struct alert *a)
+{
+    struct buf text = BUF_INIT(2 * SENTENCE_MAX), fix = BUF_INIT(SENTENCE_MAX);
+    char since[CLOCK_TEXT_MAX], end[CLOCK_TEXT_MAX];
+    (void)buf_addf(&text, "%s %s%s%s %s: ", a->id, clock_to_string(a->since, since),
+                   a->open ? "" : " - ", a->open ? "" : clock_to_string(a->ended_at, end), a->rule);
+    alert_sentence(a, r->in, false, &text);
+    alert_sentence(a, r->in, true, &fix);
+    report_item(r, NULL, buf_str(&text));
+    if (fix.len)
+        report_item(r, report_words[TOLD_FIX][r->in], buf_str(&fix));
+    buf_release(&text);
+    buf_release(&fix);
+}
+
+/* What was seen of it, in the order of its facts: "state is offline, wanted is yes". */
+static void report_evidence(const struct report *r, const struct alert *a)
+{
+    _cleanup_(json_unrefp) json_t *args = NULL;
+    struct buf text = BUF_INIT(2 * SENTENCE_MAX);
+    const char *name;
+    json_t *v;
+    char at[CLOCK_TEXT_MAX];
+    size_t n = 0;
+    if (!a->args || json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0)
+        args = json_object();
+    (void)buf_addf(&text, "%s '%s' %s: ", alert_of_names[a->of], a->name,
+                   clock_to_string(a->last_at, at));
+    json_object_foreach (args, name, v) {
+        if (str_eq(name, "name") || (!json_is_string(v) && !json_is_number(v)))
+            continue;
+        (void)buf_addf(&text, "%s%s %s ", n++ > 0 ? report_words[TOLD_COMMA][r->in] : "", name,
+                       report_words[TOLD_IS][r->in]);
+        _cleanup_(freep) char *hole = xasprintf("{%s}", name);
+        alert_fill(hole, a->args, &text);
+    }
+    report_item(r, NULL, buf_str(&text));
+    buf_release(&text);
+}
+
+/* What argusd does by itself when a fact has this value. */
+static const struct {
+    enum alert_of of;
+    const char *fact, *value;
+    const char *text[2];
+} acts[] = {
+    {ALERT_OF_JOB,
+     "to",
+     "QUEUED",
+     {"argusd put job '{name}' back into the queue", "argusd 已将作业 '{name}' 放回队列"}},
+    {ALERT_OF_JOB,
+     "to",
+     "FAILED",
+     {"argusd ended job '{name}' and took its GPUs back",
+      "argusd 已结束作业 '{name}' 并收回其 GPU"}},
+    {ALERT_OF_JOB,
+     "to",
+     "TIMEOUT",
+     {"argusd stopped job '{name}' at its timeout", "argusd 已在超时后停止作业 '{name}'"}},
+    {ALERT_OF_JOB,
+     "unknown",
+     "yes",
+     {"argusd did nothing to job '{name}', which it could not see",
+      "argusd 未对无法看到的作业 '{name}' 做任何操作"}},
+    {ALERT_OF_NODE,
+     "alive",
+     "no",
+     {"argusd starts no job on node '{name}' while it is lost",
+      "节点 '{name}' 失联期间 argusd 不在其上启动作业"}},
+    {ALERT_OF_NODE,
+     "unhealthy",
+     "yes",
+     {"argusd starts no job on node '{name}' while it is unhealthy",
+      "节点 '{name}' 不健康期间 argusd 不在其上启动作业"}},
+    {ALERT_OF_CLUSTER,
+     "up",
+     "no",
+     {"argusd starts no job while Ray's head does not answer",
+      "Ray 头节点无应答期间 argusd 不启动作业"}},
+    {ALERT_OF_ROOT,
+     "ok",
+     "no",
+     {"argusd starts no job while the shared root cannot be used",
+      "共享根目录不可用期间 argusd 不启动作业"}},
+};
+
+static void report_acts(const struct report *r, const struct alert *a)
+{
+    _cleanup_(json_unrefp) json_t *args = NULL;
+    if (!a->args || json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0)
+        return;
+    for (size_t k = 0; k < array_len(acts); k++) {
+        if ((int)acts[k].of != a->of ||
+            !str_eq(json_get_str(args, acts[k].fact, NULL), acts[k].value))
+            continue;
+        struct buf text = BUF_INIT(SENTENCE_MAX);
+        alert_fill(acts[k].text[r->in], a->args, &text);
+        report_item(r, NULL, buf_str(&text));
+        buf_release(&text);
+    }
+}
+
+static void report_telling(const struct report *r, const struct telling *t)
+{
+    char at[CLOCK_TEXT_MAX];
+    _cleanup_(freep) char *text =
+        xasprintf("%s: %s%s%s%s%s%s", t->receiver, told_words[t->state][r->in], t->why ? " (" : "",
+                  str_or(t->why, ""), t->why ? ")" : "", t->at ? ", " : "",
+                  t->at ? clock_to_string(t->at, at) : "");
+    report_item(r, NULL, text);
+}
+
+/* What was done about the alerts that the reader may see: who looks after the others, and what he
+ * noted there, is as hidden as they are. */
+static void report_done(const struct report *r, const struct incident *i)
+{
+    char at[CLOCK_TEXT_MAX];
+    size_t acks = 0;
+    report_list(r, true);
+    for (size_t k = 0; k < i->alerts.n && k < EVIDENCE_MAX; k++)
+        if (report_shows(r, incident_alert(i, k)))
+            report_acts(r, incident_alert(i, k));
+    for (size_t k = 0; k < i->alerts.n; k++) {
+        const struct alert *a = incident_alert(i, k);
+        if (!a->acked_at || !report_shows(r, a))
+            continue;
+        _cleanup_(freep) char *text =
+            xasprintf("%s %s %s%s%s", a->id, clock_to_string(a->acked_at, at),
+                      str_or(a->acked_by, "?"), a->ack_note ? ": " : "", str_or(a->ack_note, ""));
+        report_item(r, report_words[TOLD_ACKED][r->in], text);
+        acks++;
+    }
+    if (!acks)
+        report_item(r, NULL, report_words[TOLD_NOBODY][r->in]);
+    for (size_t k = 0; k < i->tellings.n; k++)
+        report_telling(r, incident_telling_at(i, k));
+    if (!i->tellings.n)
+        report_item(r, NULL, report_words[TOLD_NO_ROUTE][r->in]);
+    report_list(r, false);
+}
+
+void incident_report(const struct incident *i,
+                     bool is_html,
+                     enum message_language in,
+                     usec_t now,
+                     incident_sees_f sees,
+                     void *arg,
+                     struct buf *out)
+{
+    struct report r = {.out = out, .is_html = is_html, .in = in, .sees = sees, .arg = arg};
+    _cleanup_(freep) char *title = xasprintf("%s %s", report_words[TOLD_REPORT][in], i->id);
+    size_t hidden = 0;
+    if (is_html)
+        (void)buf_adds(out, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Argus</title>\n");
+    report_heading(&r, 1, title);
+    report_summary(&r, i, now);
+    report_heading(&r, 2, report_words[TOLD_WHAT][in]);
+    report_list(&r, true);
+    for (size_t k = 0; k < i->alerts.n; k++)
+        if (report_shows(&r, incident_alert(i, k)))
+            report_alert(&r, incident_alert(i, k));
+        else
+            hidden++;
+    if (hidden) {
+        _cleanup_(freep) char *text = xasprintf("%zu %s", hidden, report_words[TOLD_HIDDEN][in]);
+        report_item(&r, NULL, text);
+    }
+    report_list(&r, false);
+    report_heading(&r, 2, report_words[TOLD_EVIDENCE][in]);
+    report_list(&r, true);
+    for (size_t k = 0; k < i->alerts.n && k < EVIDENCE_MAX; k++)
+        if (report_shows(&r, incident_alert(i, k)))
+            report_evidence(&r, incident_alert(i, k));
+    report_list(&r, false);
+    report_heading(&r, 2, report_words[TOLD_DONE][in]);
+    report_done(&r, i);
+}

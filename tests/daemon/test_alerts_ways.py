@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On the way to a receiver: what is refused holds nothing behind it, a mail reaches those who take it, what is silenced
+wakes nobody, and each incident says what became of its messages."""
+
+import collections
+import email.utils
+import json
+import re
+
+import pytest
+from mailserver import MailServer
+from receiver import Receiver
+from test_alerts import house
+
+from argusd import needs_argusd, until
+
+pytestmark = needs_argusd
+
+
+def tellings(argusd, incident):
+    """{receiver: (state, why)}, a pair of None for who has none."""
+    rows = argusd.get(f"/v1/incidents/{incident}")["tellings"]
+    return collections.defaultdict(lambda: (None, None)) | {t["receiver"]: (t["state"], t["why"]) for t in rows}
+
+
+def incident_of(argusd, job):
+    """The id, once its alert is there."""
+    found = lambda: [a["incident"] for a in argusd.get("/v1/alerts?state=all")["alerts"] if a["name"] == job]  # noqa: E731
+    return until(lambda: found(), "it is an alert")[0]
+
+
+def test_a_message_that_is_answered_with_500_holds_nothing_behind_it(tmp_path):
+    with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
+        poison = argusd.submit("exit 3")
+        hook.answer = lambda post, body: (500, b"no") if poison.encode() in body else (200, b"{}")
+        argusd.wait_over(poison)
+        until(lambda: hook.seen, "it was tried")
+        others = [argusd.submit("exit 3") for _ in range(3)]
+        for job in others:
+            argusd.wait_over(job)
+        for job in others:
+            until(lambda job=job: hook.titled(job), "it came though the first one has not")
+        assert not hook.titled(poison)
+        assert tellings(argusd, incident_of(argusd, poison))["hook"][0] == "on_the_way"
+        hook.answer = (200, b"{}")
+        until(lambda: hook.titled(poison), "the first one comes, too")
+        incident = incident_of(argusd, poison)
+        until(lambda: tellings(argusd, incident) == {"hook": ("taken", None)}, "and its incident says so")
+
+
+def test_one_of_several_in_one_message_is_refused_and_the_others_come(tmp_path):
+    """People get what waits in one message; if that is refused each goes alone, and one alone is refused."""
+    with Receiver() as chat:
+        jobs = []
+        bad = lambda body: jobs and jobs[1].encode() in body  # noqa: E731
+        chat.answer = (503, b"later")
+        with house(tmp_path, {"chat": f'kind: slack, url: "{chat.url}", per_minute: 60'}) as argusd:
+            jobs += [argusd.submit("exit 3") for _ in range(3)]
+            for job in jobs:
+                argusd.wait_over(job)
+            chat.answer = lambda post, body: (400, b"no") if bad(body) else (200, b"ok")
+            for job in (jobs[0], jobs[2]):
+                until(lambda job=job: any(job in json.dumps(b) for b in chat.bodies()), "it came")
+            refused = incident_of(argusd, jobs[1])
+            until(lambda: tellings(argusd, refused)["chat"][0] == "refused", "its incident says that it was refused")
+
+
+def test_a_mail_comes_to_those_who_take_it(tmp_path):
+    with MailServer(refused={"gone@example.org"}, deferred={"late@example.org": 1}) as mail:
+        to = "to: [gone@example.org, late@example.org, ops@example.org]"
+        receiver = f'kind: mail, from: argus@example.org, {to}, language: zh, url: "{mail.url}"'
+        with house(tmp_path, {"mail": receiver}) as argusd:
+            job = argusd.submit("exit 3")
+            argusd.wait_over(job)
+            until(lambda: mail.mails("ops@example.org") and mail.mails("late@example.org"), "two have it")
+            incident = incident_of(argusd, job)
+            until(lambda: tellings(argusd, incident)["mail"][0] == "taken", "it is settled")
+            assert "gone@example.org" in tellings(argusd, incident)["mail"][1]
+            assert len(mail.mails("ops@example.org")) == 1  # who has it is not asked again
+            one = mail.mails("ops@example.org")[0]
+            assert email.utils.parsedate_to_datetime(one["Date"]).tzinfo and one["Message-ID"].endswith("@example.org>")
+            assert job in one["Subject"] and "作业" in one["Subject"] and job in one.get_content()
+            raw = next(b for _, b in mail.took)
+            head = raw.partition(b"\r\n\r\n")[0]
+            assert max(map(len, re.findall(rb"=\?UTF-8\?B\?.*?\?=", head))) <= 75
+            assert max(map(len, raw.split(b"\r\n"))) <= 998
+
+
+def test_what_is_silenced_is_not_escalated(tmp_path):
+    with Receiver() as ops, Receiver() as boss:
+        receivers = {"ops": f'kind: webhook, url: "{ops.url}"', "boss": f'kind: webhook, url: "{boss.url}"'}
+        more = ("  routes: [{to: ops, least: critical}]\n  escalate: {after: 4s, to: [boss], least: critical}\n"
+                "  rules: {job_failed: {severity: critical}}")  # fmt: skip
+        with house(tmp_path, receivers, more=more) as argusd:
+            quiet, loud = argusd.submit("exit 3"), None
+            argusd.wait_over(quiet)
+            alert = until(lambda: argusd.get("/v1/alerts")["alerts"], "an alert")[0]["id"]
+            assert argusd.call("POST", f"/v1/alerts/{alert}:silence", {"for": "1h"}).status == 200
+            loud = argusd.submit("exit 3")
+            argusd.wait_over(loud)
+            until(lambda: boss.titled(loud), "what nobody silenced or acknowledged goes higher")
+            assert not boss.titled(quiet)
+
+
+@pytest.mark.nightly  # it waits for a minute
+def test_alertmanager_hears_again_of_all_that_is_open(tmp_path):
+    with (
+        Receiver() as am,
+        house(tmp_path, {"am": f'kind: alertmanager, url: "{am.url}"'}, more="  routes: [{to: am}]") as argusd,
+    ):
+        rule = {"of": "job", "when": "gpus > 200", "text": "'{name}' is large"}
+        assert argusd.call("PUT", "/v1/alert_rules/large", rule).status == 201
+        jobs = {argusd.submit("echo held", nnodes=222, n_gpus_per_node=1) for _ in range(25)}
+        until(lambda: {a["labels"]["name"] for b in am.bodies() for a in b} >= jobs, "each is told")
+        am.got.clear()
+        until(lambda: {a["labels"]["name"] for b in am.bodies() for a in b} >= jobs, "and all again, a minute later")
+
+
+def test_a_rule_is_changed_in_one_thing_and_an_unknown_fact_is_refused(tmp_path):
+    with house(tmp_path, {}) as argusd:
+        changed = argusd.call("PATCH", "/v1/alert_rules/job_failed", {"off": True})
+        assert changed.status == 200
+        rule = changed.json()
+        assert rule["off"] is True and rule["when"] == "to == FAILED" and rule["from"] == "admin"
+        assert argusd.call("PATCH", "/v1/alert_rules/none", {"off": True}).status == 404
+        bad = argusd.call("PATCH", "/v1/alert_rules/node_disk_low", {"when": "disk_fre < 1GiB"})
+        assert bad.status == 422 and "disk_free" in bad.body.decode()
+        assert argusd.call("DELETE", "/v1/alert_rules/job_failed").status == 200
+        assert argusd.get("/v1/alert_rules/job_failed")["off"] is False
+
+
+def test_lists_come_in_pages(tmp_path):
+    with house(tmp_path, {}) as argusd:
+        rule = {"of": "job", "when": "gpus > 200", "text": "'{name}' is large"}
+        assert argusd.call("PUT", "/v1/alert_rules/large", rule).status == 201
+        jobs = {argusd.submit("echo held", nnodes=222, n_gpus_per_node=1) for _ in range(5)}
+        until(lambda: {a["name"] for a in argusd.get("/v1/alerts")["alerts"]} == jobs, "each has its alert")
+        for path, key in (("/v1/alerts", "alerts"), ("/v1/incidents", "incidents")):
+            seen, cursor = [], ""
+            while cursor is not None:
+                page = argusd.get(f"{path}?limit=2" + (f"&cursor={cursor}" if cursor else ""))
+                assert len(page[key]) <= 2
+                seen += [x["id"] for x in page[key]]
+                cursor = page["next_cursor"]
+            assert len(seen) == len(set(seen)) == 5
+            assert argusd.call("GET", f"{path}?limit=0").status == 400
+            assert argusd.call("GET", f"{path}?cursor=-1").status == 400
