@@ -59,12 +59,10 @@ static int ask_check_paths(const struct opt *opts, size_t n, const void *values,
                                 MESSAGE_ARGS(MESSAGE_STR("what", buf_str(&names))));
 }
 
-int ask_check(const struct opt *opts, size_t n, const void *values, struct err *err)
+static int ask_check_given(const struct opt *opts, size_t n, const void *values, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
         bool given = opt_is_given(&opts[i], values);
-        if (opts[i].need && !given)
-            return message_refuse(err, ERR_USAGE, opts[i].need, MESSAGE_NO_ARGS);
         for (size_t k = 0; given && k < i; k++)
             if (opts[i].to && opts[k].to && opt_is_given(&opts[k], values) &&
                 ask_is_same_key(opts[i].to, opts[k].to))
@@ -73,6 +71,22 @@ int ask_check(const struct opt *opts, size_t n, const void *values, struct err *
                                                    MESSAGE_STR("other", opts[i].name)));
     }
     return ask_check_paths(opts, n, values, err);
+}
+
+/* What is said of the first option that is needed and not given; NULL: all are. */
+static const char *ask_lacks(const struct opt *opts, size_t n, const void *values)
+{
+    const char *need = NULL;
+    for (size_t i = 0; i < n && !need; i++)
+        need = opt_is_given(&opts[i], values) ? NULL : opts[i].need;
+    return need;
+}
+
+int ask_check(const struct opt *opts, size_t n, const void *values, struct err *err)
+{
+    const char *need = ask_lacks(opts, n, values);
+    return need ? message_refuse(err, ERR_USAGE, need, MESSAGE_NO_ARGS)
+                : ask_check_given(opts, n, values, err);
 }
 
 /* ---- the request ---- */
@@ -384,10 +398,17 @@ int ask_run(struct cli *cli,
             const struct strv *args,
             struct err *err)
 {
-    struct asking a = {.ask = ask, .opts = opts, .n_opts = n_opts, .values = values};
+    const char *lacks = ask_lacks(opts, n_opts, values);
+    struct ask change = *ask;
+    change.method = ask->change;
+    change.nothing = lacks;
+    bool changes = ask->change && lacks;
+    struct asking a = {
+        .ask = changes ? &change : ask, .opts = opts, .n_opts = n_opts, .values = values};
     bool is_each = strstr(ask->path, "{}") && !strstr(ask->path, "{1}");
     _cleanup_(freep) char *only = NULL;
-    int r = ask_check(opts, n_opts, values, err);
+    int r =
+        changes ? ask_check_given(opts, n_opts, values, err) : ask_check(opts, n_opts, values, err);
     if (r >= 0)
         r = cli_open(cli, err);
     if (r >= 0 && !args->n && ask->name_if_none)

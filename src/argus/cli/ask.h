@@ -24,8 +24,10 @@ struct ask {
     const char *path;   /* "/v1/users/{}": {} is each argument in turn, {1} the second one */
     const char *arg_to; /* "body:name": where the argument goes when the path has none */
     const char *onto; /* options change this member of what GET answers, and all of it goes back */
-    const char *nothing;  /* refusal when no option says anything for the body; NULL = it is sent */
-    int tries;            /* as in client.h */
+    const char *change;  /* the method where an option that is needed is not given: what is given is
+                            changed in what there is; NULL = it is refused */
+    const char *nothing; /* refusal when no option says anything for the body; NULL = it is sent */
+    int tries;           /* as in client.h */
     struct listing table; /* the reply is a list */
     /* The name for {} where no argument is given: heap; NULL: the command has no such name. */
     int (*name_if_none)(struct cli *cli, char **ret, struct err *err);

@@ -4,12 +4,25 @@
 #include "argus/noun/noun.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "argus/show/member.h"
+#include "base/text.h"
 
 static const char *const STATES[] = {"open", "silenced", "past", "all", NULL};
 static const char *const SEVERITIES[] = {"", "info", "warning", "critical", NULL};
 
+#define LIMIT_OPT                                                                                  \
+    {                                                                                              \
+        .letter = 'n', .name = "limit", .type = OPT_TEXT, .arg = "N",                              \
+        .doc = "how many to list at most: 200 if not given, 2000 are the most",                    \
+        .to = "query:limit"                                                                        \
+    }
+#define CURSOR_OPT                                                                                 \
+    {                                                                                              \
+        .name = "cursor", .type = OPT_TEXT, .arg = "TEXT",                                         \
+        .doc = "continue behind another list: its next_cursor in -o json", .to = "query:cursor"    \
+    }
 static const struct opt LS_OPTS[] = {
     {.name = "state",
      .type = OPT_CHOICE,
@@ -23,9 +36,13 @@ static const struct opt LS_OPTS[] = {
      .doc = "info, warning or critical",
      .choices = SEVERITIES,
      .to = "query:severity"},
+    LIMIT_OPT,
+    CURSOR_OPT,
     LISTING_OPTS,
 };
 static const struct opt LISTS[] = {LISTING_OPTS};
+static const struct opt SHOW_OPTS[] = {OPT_OUTPUT(struct listing_opts),
+                                       OPT_UTC(struct listing_opts)};
 static const struct opt ACK_OPTS[] = {
     {.name = "note",
      .type = OPT_TEXT,
@@ -93,6 +110,7 @@ static const struct opt RULE_OPTS[] = {
      .doc = "what a person can do about it",
      .to = "body:fix"},
     {.name = "off", .type = OPT_FLAG, .doc = "turn the rule off", .to = "body:off"},
+    {.name = "on", .type = OPT_FLAG, .doc = "turn the rule on again", .to = "body:off=false"},
 };
 
 static const struct column ALERTS[] = {
@@ -139,15 +157,44 @@ static const struct column SILENCES[] = {
     {.title = "say_note", .flags = COLUMN_ROOM, .key = "note"},
 };
 
+/* One line of a page: its word, and the text; nothing where there is none. */
+static void alert_line(struct cli *cli, const char *word, const char *text)
+{
+    if (*text && strcmp(text, "-") != 0)
+        (void)fprintf(cli->out, "%s: %s\n", msg(cli->term.lang, word), text);
+}
+
+static void alert_time(struct cli *cli,
+                       const char *word,
+                       const json_t *o,
+                       const char *key,
+                       const struct seen *seen)
+{
+    char at[WHEN_TEXT_MAX];
+    alert_line(cli, word, when_point(&seen->when, when_get(o, key), at));
+}
+
 static void alert_print(struct cli *cli, const json_t *alert, const struct seen *seen)
 {
-    static const char *const keys[] = {
-        "id",   "rule", "severity", "kind",     "name",     "user",     "project",  "incident",
-        "text", "fix",  "since",    "ended_at", "acked_by", "acked_at", "ack_note", "silenced_by"};
-    (void)seen;
-    for (size_t i = 0; i < array_len(keys); i++)
-        if (*json_get_str(alert, keys[i], ""))
-            (void)fprintf(cli->out, "%-12s %s\n", keys[i], member_str(alert, keys[i]));
+    static const struct {
+        const char *word, *key;
+    } rows[] = {{"say_l_fix", "fix"},
+                {"say_l_rule", "rule"},
+                {"say_l_severity", "severity"},
+                {"say_l_kind", "kind"},
+                {"say_l_name", "name"},
+                {"say_l_user", "user"},
+                {"say_l_project", "project"},
+                {"say_l_incident", "incident"},
+                {"say_l_silenced", "silenced_by"},
+                {"say_l_acked", "acked_by"},
+                {"say_l_note", "ack_note"}};
+    (void)fprintf(cli->out, "%s  %s\n", member_str(alert, "id"), member_str(alert, "text"));
+    for (size_t i = 0; i < array_len(rows); i++)
+        alert_line(cli, rows[i].word, member_str(alert, rows[i].key));
+    alert_time(cli, "say_l_since", alert, "since", seen);
+    alert_time(cli, "say_l_until", alert, "ended_at", seen);
+    alert_time(cli, "say_l_acked_at", alert, "acked_at", seen);
 }
 
 #define ONE(words) .args = (words), .least = 1, .most = 1
@@ -159,6 +206,8 @@ static const struct opt INCIDENT_OPTS[] = {
      .type = OPT_FLAG,
      .doc = "list incidents that are over, too",
      .to = "query:all"},
+    LIMIT_OPT,
+    CURSOR_OPT,
     OPT_OUTPUT(struct listing_opts),
     OPT_UTC(struct listing_opts),
 };
@@ -171,18 +220,45 @@ static const struct column INCIDENTS[] = {
     {.title = "say_text", .flags = COLUMN_ROOM, .key = "title"},
 };
 
+static void incident_print_alert(struct cli *cli, const json_t *alert, const struct seen *seen)
+{
+    char at[WHEN_TEXT_MAX];
+    (void)fprintf(cli->out, "%-6s %-9s %-9s %s\n", member_str(alert, "id"),
+                  when_point(&seen->when, when_get(alert, "since"), at),
+                  member_str(alert, "severity"), member_str(alert, "text"));
+}
+
+static void incident_print_telling(struct cli *cli, const json_t *telling)
+{
+    static const struct {
+        const char *state, *word;
+    } words[] = {{"on_the_way", "say_told_on_the_way"}, {"taken", "say_told_taken"},
+                 {"refused", "say_told_refused"},       {"given_up", "say_told_given_up"},
+                 {"quiet_hours", "say_told_quiet"},     {"silenced", "say_told_silenced"},
+                 {"no_receiver", "say_told_not_there"}, {"line_full", "say_told_full"}};
+    const char *state = member_str(telling, "state"), *why = json_get_str(telling, "why", "");
+    const char *said = state;
+    for (size_t i = 0; i < array_len(words); i++)
+        if (!strcmp(words[i].state, state))
+            said = msg(cli->term.lang, words[i].word);
+    (void)fprintf(cli->out, "%s: %s%s%s%s\n", member_str(telling, "receiver"), said,
+                  *why ? " (" : "", why, *why ? ")" : "");
+}
+
 static void incident_print(struct cli *cli, const json_t *incident, const struct seen *seen)
 {
-    const json_t *a;
+    const json_t *x;
     size_t i;
-    (void)seen;
-    (void)fprintf(cli->out, "%s\n", member_str(incident, "title"));
-    (void)fprintf(cli->out, "since %s, %s%s, %.2f GPU-hours\n", member_str(incident, "opened_at"),
-                  json_get_bool(incident, "open", false) ? "open" : "over since ",
-                  json_get_str(incident, "closed_at", ""), json_get_real(incident, "gpu_hours", 0));
-    json_array_foreach (json_get_array(incident, "alerts"), i, a)
-        (void)fprintf(cli->out, "%-6s %s %-9s %s\n", member_str(a, "id"), member_str(a, "since"),
-                      member_str(a, "severity"), member_str(a, "text"));
+    char cost[40];
+    (void)fprintf(cli->out, "%s  %s\n", member_str(incident, "id"), member_str(incident, "title"));
+    alert_time(cli, "say_l_since", incident, "opened_at", seen);
+    alert_time(cli, "say_l_until", incident, "closed_at", seen);
+    text_printf(cost, "%.2f GPU-h", json_get_real(incident, "gpu_hours", 0));
+    alert_line(cli, "say_l_cost", cost);
+    json_array_foreach (json_get_array(incident, "alerts"), i, x)
+        incident_print_alert(cli, x, seen);
+    json_array_foreach (json_get_array(incident, "tellings"), i, x)
+        incident_print_telling(cli, x);
 }
 
 static const struct command ALERT_COMMANDS[] = {
@@ -193,12 +269,14 @@ static const struct command ALERT_COMMANDS[] = {
              "queue and argusd. An alert is one rule about one thing while it holds; what has one "
              "cause is one incident: see 'argus incident ls'.",
      OPTS(LS_OPTS),
-     .ask = {.path = "/v1/alerts", .table = {.key = "alerts", COLUMNS(ALERTS)}}},
+     .ask = {.path = "/v1/alerts",
+             .table = {.key = "alerts", COLUMNS(ALERTS), .none = "say_no_alerts"}}},
     {.name = "alert show",
      ONE("ID"),
      .summary = "show one alert",
      .text = "Shows what the alert is about, since when it is open, what to do, and who "
              "acknowledged it.",
+     OPTS(SHOW_OPTS),
      .ask = {.path = "/v1/alerts/{}", .print = alert_print}},
     {.name = "alert ack",
      ONE("ID"),
@@ -224,7 +302,8 @@ static const struct command ALERT_COMMANDS[] = {
      .summary = "list silences",
      .text = "Silences that are over are listed for one more day.",
      OPTS(LISTS),
-     .ask = {.path = "/v1/silences", .table = {.key = "silences", COLUMNS(SILENCES)}}},
+     .ask = {.path = "/v1/silences",
+             .table = {.key = "silences", COLUMNS(SILENCES), .none = "say_no_silences"}}},
     {.name = "alert unsilence",
      ONE("SILENCE"),
      .summary = "end a silence",
@@ -242,13 +321,17 @@ static const struct command ALERT_COMMANDS[] = {
      .ask = {.path = "/v1/alert_rules", .table = {.key = "rules", COLUMNS(RULES)}}},
     {.name = "alert rule",
      ONE("NAME"),
-     .summary = "add a rule, or take the place of one",
-     .text = "For admins. The facts of each kind are listed in docs/alerts.md. A rule with the "
-             "name of a shipped rule replaces it as a whole, until it is removed.",
-     .example = "argus alert rule disk_tight --of node --when 'disk_free < 50GiB' --for 5m "
+     .summary = "add a rule, or change one",
+     .text =
+         "For admins. The facts of each kind are listed in docs/alerts.md. With --of, --when and "
+         "--text it is a whole rule; without one of them, the rule of that name is changed in "
+         "what is given. A rule with the name of a shipped rule replaces it until it is removed.",
+     .example = "argus alert rule job_interrupted --off\n"
+                "argus alert rule disk_tight --of node --when 'disk_free < 50GiB' --for 5m "
                 "--text \"node '{name}' has {disk_free:bytes} left\"",
      OPTS(RULE_OPTS),
      .ask = {.method = "PUT",
+             .change = "PATCH",
              .path = "/v1/alert_rules/{}",
              .done = "say_done_stored",
              .subject = "rule {name}"}},
@@ -267,7 +350,8 @@ static const struct command ALERT_COMMANDS[] = {
      .text = "Receivers stand in argus.yaml under alerts.receivers. Neither addresses nor keys "
              "are shown.",
      OPTS(LISTS),
-     .ask = {.path = "/v1/receivers", .table = {.key = "receivers", COLUMNS(RECEIVERS)}}},
+     .ask = {.path = "/v1/receivers",
+             .table = {.key = "receivers", COLUMNS(RECEIVERS), .none = "say_no_receivers"}}},
     {.name = "alert test",
      ONE("RECEIVER"),
      .summary = "send a receiver a test message",
@@ -281,14 +365,16 @@ static const struct command ALERT_COMMANDS[] = {
      .summary = "list incidents",
      .text = "Alerts that have one cause are one incident: a lost node with 8 jobs is one.",
      OPTS(INCIDENT_OPTS),
-     .ask = {.path = "/v1/incidents", .table = {.key = "incidents", COLUMNS(INCIDENTS)}}},
+     .ask = {.path = "/v1/incidents",
+             .table = {.key = "incidents", COLUMNS(INCIDENTS), .none = "say_no_incidents"}}},
     {.name = "incident show",
      .args = "ID",
      .least = 1,
      .most = 1,
-     .summary = "show one incident with its alerts",
+     .summary = "show one incident: its alerts, its cost, and who was told",
      .text = "Shows the part of the incident that you may see. GET /v1/incidents/ID/report is its "
              "report.",
+     OPTS(SHOW_OPTS),
      .ask = {.path = "/v1/incidents/{}", .print = incident_print}},
 };
 
