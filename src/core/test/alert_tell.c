@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alert_tell.c - random worlds of rules, routes, quiet hours, silences, escalations, receivers that
+ * fail in each way, and crashes; and some that were once wrong.
+ *
+ * What must hold: each alert comes to each receiver that its routes name, or its incident says why
+ * not; and nothing is told that a silence covers. ARGUS_NIGHTLY makes it 10,000 worlds, and
+ * ARGUS_WORLD=N the one of that number. */
+#include "core/alert/alert_tell.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/doc/doc.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "base/unit_message.h"
+#include "core/alert/alert_cause.h"
+
+static const unsigned char SEED[16] = {2};
+static const usec_t T = 1700000000 * USEC_SEC;
+enum { RECEIVERS = 5, NODES = 3, JOBS = 6, STEPS = 120, LINE_MAX_ = 6, SILENCES_MAX = 12 };
+
+#define RULES                                                                                      \
+    "lost: {of: node, when: alive == no, severity: critical, text: 'lost {name}'}\n"               \
+    "sick: {of: node, when: unhealthy == yes, for: 20s, text: 'sick'}\n"                           \
+    "failed: {of: job, when: event == failed, keep: 1h, text: 'failed'}\n"                         \
+    "done: {of: job, when: event == done, keep: 1m, severity: info, text: 'done'}\n"               \
+    "blind: {of: job, when: unknown == yes, text: 'blind'}\n"                                      \
+    "away: {of: root, when: ok == no, severity: critical, text: 'away'}\n"
+
+struct sent {
+    struct sent *next;
+    char incident[ALERT_ID_MAX];
+    char receiver[20];
+    enum alert_what what;
+    struct strv alerts;
+    uint64_t step;
+};
+
+struct world {
+    uint64_t random;
+    struct alert_config config;
+    struct alert_rules rules;
+    struct alert_table *t;
+    struct alert_silence silences[SILENCES_MAX];
+    size_t n_silences;
+    struct sent *sent, **tail;
+    struct strv rows; /* of incidents, as the store has them */
+    struct map *fate; /* "a1/r0" -> "taken" "refused"; "a1" -> "silenced" */
+    usec_t now, down_until[RECEIVERS];
+    uint64_t step;
+    bool lost[NODES], sick[NODES], blind[JOBS];
+    size_t messages;
+};
+
+static uint64_t draw(struct world *w, uint64_t below)
+{
+    w->random ^= w->random << 13;
+    w->random ^= w->random >> 7;
+    w->random ^= w->random << 17;
+    return w->random % below;
+}
+
+/* ---- what is set up ---- */
+
+static void read_rules(const char *yaml, struct alert_rules *ret)
+{
+    struct doc *d = NULL;
+    struct problems ps = {0};
+    assert_int_equal(doc_parse(yaml, strlen(yaml), true, &d, &ps), 0);
+    assert_int_equal(alert_rules_read(doc_root(d), "test", ret, &ps), 0);
+    doc_free(d);
+}
+
+static void read_config(const char *yaml, struct alert_config *ret)
+{
+    struct doc *d = NULL;
+    struct problems ps = {0};
+    assert_int_equal(doc_parse(yaml, strlen(yaml), true, &d, &ps), 0);
+    alert_config_read(doc_root(d), ret, &ps);
+    if (ps.errors)
+        fail_msg("%s\n%s", unit_problem(&ps.v[0]), yaml);
+    problems_release(&ps);
+    doc_free(d);
+}
+
+static void draw_routes(struct world *w, struct buf *out)
+{
+    static const char *const some[] = {"", ", kinds: [job]", ", kinds: [node]", ", rules: [lost]",
+                                       ", names: ['j1', 'w*']"};
+    static const char *const least[] = {"info", "warning", "critical"};
+    (void)buf_adds(out, "routes:\n");
+    for (uint64_t k = 1 + draw(w, 4); k > 0; k--)
+        (void)buf_addf(out, "  - {to: [r%u], least: %s%s}\n", (unsigned)draw(w, RECEIVERS),
+                       least[draw(w, 3)], some[draw(w, array_len(some))]);
+}
+
+static void draw_config(struct world *w)
+{
+    struct buf out = BUF_INIT(8192);
+    (void)buf_adds(&out, "receivers:\n");
+    for (unsigned k = 0; k < RECEIVERS; k++)
+        (void)buf_addf(&out, "  r%u: {kind: log, resolved: %s}\n", k,
+                       draw(w, 3) ? "true" : "false");
+    if (draw(w, 4))
+        draw_routes(w, &out);
+    if (draw(w, 2))
+        (void)buf_addf(&out, "quiet: {from: '%02u:00', to: '%02u:00', below: %s}\n",
+                       (unsigned)draw(w, 24), (unsigned)draw(w, 24),
+                       draw(w, 2) ? "critical" : "warning");
+    if (draw(w, 2))
+        (void)buf_addf(&out, "escalate: {after: %um, to: [r%u], least: %s}\n",
+                       1 + (unsigned)draw(w, 40), (unsigned)draw(w, RECEIVERS),
+                       draw(w, 2) ? "critical" : "warning");
+    read_config(buf_str(&out), &w->config);
+    buf_release(&out);
+}
+
+static void world_open(struct world *w, uint64_t number)
+{
+    *w = (struct world){.random = number * 2654435761U + 88172645463325252ULL,
+                        .t = alert_table_new(SEED),
+                        .fate = map_new(SEED),
+                        .now = T};
+    w->tail = &w->sent;
+    read_rules(RULES, &w->rules);
+    draw_config(w);
+    w->now += draw(w, 24 * 60) * USEC_MIN;
+}
+
+static void sent_drop(struct world *w, struct sent **at)
+{
+    struct sent *s = *at;
+    *at = s->next;
+    strv_release(&s->alerts);
+    free(s);
+    for (w->tail = &w->sent; *w->tail;)
+        w->tail = &(*w->tail)->next;
+}
+
+static void world_close(struct world *w)
+{
+    while (w->sent)
+        sent_drop(w, &w->sent);
+    for (size_t k = 0; k < w->n_silences; k++)
+        field_release(&alert_silence_table, &w->silences[k]);
+    strv_release(&w->rows);
+    map_free(w->fate);
+    alert_table_free(w->t);
+    alert_rules_release(&w->rules);
+    alert_config_release(&w->config);
+}
+
+/* ---- messages ---- */
+
+static void fate_set(struct world *w, const char *alert, const char *receiver, const char *what)
+{
+    char key[80];
+    text_printf(key, "%s%s%s", alert, *receiver ? "/" : "", receiver);
+    (void)map_set(w->fate, key, (void *)(uintptr_t)what);
+}
+
+static const char *fate_of(const struct world *w, const char *alert, const char *receiver)
+{
+    char key[80];
+    text_printf(key, "%s%s%s", alert, *receiver ? "/" : "", receiver);
+    const char *what = map_find(w->fate, key);
+    return what ? what : "";
+}
+
+static bool covered(const struct world *w, const struct alert *a)
+{
+    bool is = false;
+    for (size_t k = 0; k < w->n_silences; k++)
+        is = is || alert_silence_holds(&w->silences[k], a, w->now);
+    return is;
+}
+
+static enum telling_state world_put(const struct incident *view,
+                                    enum alert_what what,
+                                    const char *receiver,
+                                    usec_t now,
+                                    void *arg)
+{
+    struct world *w = arg;
+    size_t waiting = 0;
+    assert_int_equal(now, w->now);
+    assert_true(view->alerts.n > 0);
+    assert_false(alert_is_quiet(&w->config, view->severity, now));
+    for (size_t k = 0; k < view->alerts.n; k++)
+        assert_false(covered(w, incident_alert(view, k)));
+    if (!alert_config_find(&w->config, receiver))
+        return TELLING_NOT_THERE;
+    for (const struct sent *s = w->sent; s; s = s->next)
+        waiting += !strcmp(s->receiver, receiver);
+    if (waiting >= LINE_MAX_)
+        return TELLING_FULL;
+    struct sent *s = xcalloc(1, sizeof(*s));
+    text_copy(s->incident, view->id);
+    text_copy(s->receiver, receiver);
+    s->what = what;
+    s->step = w->step;
+    for (size_t k = 0; k < view->alerts.n; k++)
+        strv_add(&s->alerts, incident_alert(view, k)->id);
+    *w->tail = s;
+    w->tail = &s->next;
+    w->messages++;
+    return TELLING_ON_THE_WAY;
+}
+
+/* Receivers take, refuse for good, or are away; the core hears of it as of any answer. */
+static void world_send(struct world *w, bool all_well)
+{
+    for (struct sent **at = &w->sent; *at;) {
+        struct sent *s = *at;
+        size_t r = (size_t)(s->receiver[1] - '0');
+        if (!all_well && w->now < w->down_until[r]) {
+            at = &s->next;
+            continue;
+        }
+        bool takes = all_well || draw(w, 8);
+        for (size_t k = 0; k < s->alerts.n; k++)
+            if (takes || strcmp(fate_of(w, s->alerts.v[k], s->receiver), "taken") != 0)
+                fate_set(w, s->alerts.v[k], s->receiver, takes ? "taken" : "refused");
+        struct incident *i = incident_find(w->t, s->incident);
+        assert_non_null(i);
+        incident_settle(i, s->receiver, takes ? TELLING_TAKEN : TELLING_REFUSED,
+                        takes ? NULL : "no");
+        sent_drop(w, at);
+    }
+}
+
+/* ---- the store ---- */
+
+static void world_save(struct world *w)
+{
+    struct incident *i;
+    strv_release(&w->rows);
+    for (size_t k = 0; (i = incident_at(w->t, k)); k++) {
+        _cleanup_(freep) char *row = field_to_text(&incident_table, i, FIELD_STORED, FIELD_ROW);
+        strv_add(&w->rows, row);
+    }
+}
+
+/* What was not on disk is gone, with its messages. */
+static void world_crash(struct world *w, bool before_the_disk)
+{
+    for (struct sent **at = &w->sent; before_the_disk && *at;)
+        if ((*at)->step == w->step)
+            sent_drop(w, at);
+        else
+            at = &(*at)->next;
+    alert_table_free(w->t);
+    w->t = alert_table_new(SEED);
+    for (size_t k = 0; k < w->rows.n; k++) {
+        struct incident i = {0};
+        assert_true(field_from_text(&incident_table, w->rows.v[k], FIELD_STORED, &i));
+        alert_table_restore(w->t, &i);
+    }
+}
+
+/* ---- what happens ---- */
+
+static void world_see_facts(struct world *w,
+                            enum alert_of of,
+                            const char *name,
+                            const struct alert_fact *facts,
+                            size_t n)
+{
+    struct strv suspects = {0}, notify = {0};
+    if (of == ALERT_OF_JOB) {
+        struct strv nodes = {0};
+        strv_addf(&nodes, "w%d", (name[1] - '0') % NODES);
+        alert_suspects(of, &(struct alert_where){.cluster = "c", .nodes = &nodes}, &suspects);
+        strv_release(&nodes);
+        if (name[1] == '1')
+            strv_add(&notify, "r2");
+        if (name[1] == '2')
+            strv_add(&notify, "gone");
+    }
+    struct alert_subject s = {.of = of,
+                              .name = name,
+                              .v = facts,
+                              .n = n,
+                              .suspects = &suspects,
+                              .notify = &notify,
+                              .gpus = 8};
+    alert_table_see(w->t, &w->rules, &s, w->now);
+    strv_release(&suspects);
+    strv_release(&notify);
+}
+
+static void world_see(struct world *w, enum alert_of of, const char *name, struct alert_fact fact)
+{
+    world_see_facts(w, of, name, &fact, 1);
+}
+
+static void world_look(struct world *w)
+{
+    char name[8];
+    for (int k = 0; k < NODES; k++) {
+        text_printf(name, "w%d", k);
+        struct alert_fact facts[] = {{"alive", 0, w->lost[k] ? "no" : "yes"},
+                                     {"unhealthy", 0, w->sick[k] ? "yes" : "no"}};
+        world_see_facts(w, ALERT_OF_NODE, name, facts, array_len(facts));
+    }
+    for (int k = 0; k < JOBS; k++) {
+        text_printf(name, "j%d", k);
+        world_see(w, ALERT_OF_JOB, name,
+                  (struct alert_fact){"unknown", 0, w->blind[k] ? "yes" : "no"});
+    }
+    alert_table_tick(w->t, &w->rules, w->now);
+}
+
+static void draw_silence(struct world *w)
+{
+    static const char *const rules[] = {"lost", "failed", "*"}, *const names[] = {"w0", "j*", "j1"};
+    if (w->n_silences == SILENCES_MAX)
+        return;
+    struct alert_silence *s = &w->silences[w->n_silences++];
+    *s = (struct alert_silence){.from = w->now, .until = w->now + draw(w, 180) * USEC_MIN};
+    if (draw(w, 2))
+        strv_add(&s->match.rules, rules[draw(w, 3)]);
+    else
+        strv_add(&s->match.names, names[draw(w, 3)]);
+}
+
+static void draw_event(struct world *w)
+{
+    char name[8];
+    switch (draw(w, 8)) {
+    case 0:
+        w->lost[draw(w, NODES)] ^= true;
+        break;
+    case 1:
+        w->sick[draw(w, NODES)] ^= true;
+        break;
+    case 2:
+        w->blind[draw(w, JOBS)] ^= true;
+        break;
+    case 3:
+    case 4:
+        text_printf(name, "j%u", (unsigned)draw(w, JOBS));
+        world_see(w, ALERT_OF_JOB, name,
+                  (struct alert_fact){"event", 0, draw(w, 3) ? "failed" : "done"});
+        break;
+    case 5:
+        draw_silence(w);
+        break;
+    case 6:
+        w->down_until[draw(w, RECEIVERS)] = w->now + draw(w, 120) * USEC_MIN;
+        break;
+    default:
+        break;
+    }
+}
+
+static void note_silenced(struct world *w)
+{
+    struct incident *i;
+    for (size_t n = 0; (i = incident_at(w->t, n)); n++)
+        for (size_t k = 0; k < i->alerts.n; k++)
+            if (covered(w, incident_alert(i, k)))
+                fate_set(w, incident_alert(i, k)->id, "", "silenced");
+}
+
+static void world_settle(struct world *w)
+{
+    struct incident *i;
+    struct tell_parts parts = {.config = &w->config,
+                               .silences = w->silences,
+                               .n_silences = w->n_silences,
+                               .put = world_put,
+                               .arg = w};
+    for (size_t k = 0; (i = incident_at(w->t, k)); k++)
+        incident_tell(i, &parts, w->now);
+    while ((i = alert_table_dirty(w->t)))
+        incident_took(i);
+}
+
+static void world_step(struct world *w)
+{
+    w->step++;
+    w->now += draw(w, 12) ? (1 + draw(w, 60)) * USEC_SEC : draw(w, 180) * USEC_MIN;
+    draw_event(w);
+    world_look(w);
+    note_silenced(w);
+    world_settle(w);
+    bool crashes = !draw(w, 10);
+    if (crashes && draw(w, 2)) {
+        world_crash(w, true);
+        return;
+    }
+    world_save(w);
+    if (crashes)
+        world_crash(w, false);
+    world_send(w, false);
+    world_save(w); /* the answers */
+}
+
+/* ---- what must hold ---- */
+
+static bool incident_took_any(const struct world *w, const struct incident *i, const char *receiver)
+{
+    bool any = false;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        any = any || !strcmp(fate_of(w, incident_alert(i, k)->id, receiver), "taken");
+    return any;
+}
+
+/* What came back while its incident was open was told the first time. */
+static const char *fate_of_state(const struct world *w,
+                                 const struct incident *i,
+                                 const struct alert *a,
+                                 const char *receiver)
+{
+    const char *fate = fate_of(w, a->id, receiver);
+    for (size_t k = 0; k < i->alerts.n && !*fate && !a->keep; k++) {
+        const struct alert *b = incident_alert(i, k);
+        if (b->of == a->of && !strcmp(b->rule, a->rule) && !strcmp(b->name, a->name))
+            fate = fate_of(w, b->id, receiver);
+    }
+    return fate;
+}
+
+static void check_alert(const struct world *w,
+                        const struct incident *i,
+                        const struct alert *a,
+                        const char *receiver)
+{
+    const struct telling *t = incident_telling(i, receiver);
+    const char *fate = fate_of_state(w, i, a, receiver);
+    if (!strcmp(fate, "taken"))
+        return;
+    if (!t)
+        fail_msg("%s of %s: nobody told '%s', and there is no reason", a->id, i->id, receiver);
+    else if (!*fate && strcmp(fate_of(w, a->id, ""), "silenced") != 0 &&
+             t->state != TELLING_NOT_THERE)
+        fail_msg("%s of %s was never sent to '%s': %s", a->id, i->id, receiver,
+                 telling_state_names[t->state]);
+    else if (!incident_took_any(w, i, receiver) && t->state == TELLING_TAKEN)
+        fail_msg("%s says that '%s' took its message", i->id, receiver);
+}
+
+static void check_world(const struct world *w)
+{
+    struct incident *i;
+    for (size_t n = 0; (i = incident_at(w->t, n)); n++) {
+        assert_true(i->told_end);
+        assert_true(i->merged_into || i->alerts.n > 0);
+        for (size_t k = 0; k < i->tellings.n && !i->merged_into; k++) { /* none is half-way */
+            const struct telling *t = incident_telling_at(i, k);
+            assert_int_not_equal(t->state, TELLING_ON_THE_WAY);
+            assert_int_not_equal(t->state, TELLING_QUIET);
+            assert_true(t->state != TELLING_FULL ||
+                        !t->begun); /* an escalation, then it was over */
+        }
+        for (size_t k = 0; k < i->alerts.n; k++) {
+            struct strv to = {0};
+            alert_route(&w->config, incident_alert(i, k), &to);
+            for (size_t r = 0; r < to.n; r++)
+                check_alert(w, i, incident_alert(i, k), to.v[r]);
+            strv_release(&to);
+        }
+    }
+}
+
+static bool is_over(const struct world *w)
+{
+    struct incident *i;
+    bool over = !w->sent;
+    for (size_t n = 0; over && (i = incident_at(w->t, n)); n++)
+        over = i->told_end;
+    return over;
+}
+
+static void run_world(uint64_t number)
+{
+    struct world w;
+    world_open(&w, number);
+    for (int k = 0; k < STEPS; k++)
+        world_step(&w);
+    memset(w.lost, 0, sizeof(w.lost));
+    memset(w.sick, 0, sizeof(w.sick));
+    memset(w.blind, 0, sizeof(w.blind));
+    for (int k = 0; k < 1000 && !is_over(&w); k++) {
+        w.step++;
+        w.now += 10 * USEC_MIN;
+        world_look(&w);
+        note_silenced(&w);
+        world_settle(&w);
+        world_send(&w, true);
+        world_save(&w);
+    }
+    if (!is_over(&w))
+        fail_msg("world %llu does not end", (unsigned long long)number);
+    check_world(&w);
+    world_close(&w);
+}
+
+static void test_random_worlds(void **state)
+{
+    const char *one = getenv("ARGUS_WORLD");
+    uint64_t worlds = getenv("ARGUS_NIGHTLY") ? 10000 : 200;
+    (void)state;
+    if (one) {
+        run_world(strtoull(one, NULL, 10));
+        return;
+    }
+    for (uint64_t k = 1; k <= worlds; k++)
+        run_world(k);
+}
+
+/* ---- some that were once wrong ---- */
+
+static void plain_open(struct world *w, const char *config)
+{
+    *w = (struct world){.random = 1, .t = alert_table_new(SEED), .fate = map_new(SEED), .now = T};
+    w->tail = &w->sent;
+    read_rules(RULES, &w->rules);
+    read_config(config, &w->config);
+}
+
+/* Looks every two seconds for so long. */
+static void plain_run(struct world *w, usec_t span)
+{
+    for (usec_t end = w->now + span; w->now < end;) {
+        w->now += 2 * USEC_SEC;
+        world_look(w);
+        world_settle(w);
+    }
+}
+
+/* The messages to r0, in order: "opened 1, grew 5"; the number is of the alerts in it. */
+static const char *plain_said(const struct world *w)
+{
+    static char text[400];
+    struct buf out = BUF_INIT(sizeof(text));
+    for (const struct sent *s = w->sent; s; s = s->next)
+        if (!strcmp(s->receiver, "r0"))
+            (void)buf_addf(&out, "%s%s %zu", out.len ? ", " : "", alert_what_names[s->what],
+                           s->alerts.n);
+    text_copy(text, buf_str(&out));
+    buf_release(&out);
+    return text;
+}
+
+#define ONE_RECEIVER "receivers: {r0: {kind: log}}\nroutes: [{to: r0}]\n"
+
+static void test_jobs_that_are_hit_later_are_told(void **state)
+{
+    struct world w;
+    char name[8];
+    (void)state;
+    plain_open(&w, ONE_RECEIVER);
+    w.lost[0] = true;
+    plain_run(&w, 20 * USEC_SEC);
+    assert_string_equal(plain_said(&w), "opened 1");
+    for (int k = 0; k < JOBS; k += NODES) { /* those on w0 */
+        text_printf(name, "j%d", k);
+        world_see(&w, ALERT_OF_JOB, name, (struct alert_fact){"event", 0, "failed"});
+    }
+    plain_run(&w, USEC_MIN);
+    assert_string_equal(plain_said(&w), "opened 1, grew 3");
+    assert_null(incident_at(w.t, 1));
+    world_close(&w);
+}
+
+static void test_a_root_that_is_away_is_two_messages(void **state)
+{
+    struct world w;
+    struct alert_fact away = {"ok", 0, "no"}, back = {"ok", 0, "yes"};
+    (void)state;
+    plain_open(&w, ONE_RECEIVER);
+    for (usec_t end = T + 200 * USEC_SEC; w.now < end; plain_run(&w, 2 * USEC_SEC)) {
+        world_see(&w, ALERT_OF_ROOT, "shared", away);
+        for (int k = 0; k < JOBS && w.now > T + USEC_MIN; k++)
+            w.blind[k] = true;
+    }
+    memset(w.blind, 0, sizeof(w.blind));
+    world_see(&w, ALERT_OF_ROOT, "shared", back);
+    plain_run(&w, 2 * USEC_MIN);
+    assert_string_equal(plain_said(&w), "opened 1, resolved 7");
+    assert_null(incident_at(w.t, 1));
+    world_close(&w);
+}
+
+static void test_a_night_is_told_in_the_morning(void **state)
+{
+    struct world w;
+    (void)state;
+    plain_open(&w, ONE_RECEIVER "quiet: {from: '22:00', to: '02:00'}\n"); /* T is 22:13 */
+    world_see(&w, ALERT_OF_JOB, "j5", (struct alert_fact){"event", 0, "failed"});
+    w.sick[1] = true;
+    plain_run(&w, 2 * USEC_HOUR); /* the failure is not kept for so long */
+    w.sick[1] = false;
+    plain_run(&w, USEC_MIN);
+    assert_string_equal(plain_said(&w), "");
+    assert_int_equal(incident_telling(incident_at(w.t, 0), "r0")->state, TELLING_QUIET);
+    plain_run(&w, 2 * USEC_HOUR);
+    assert_string_equal(plain_said(&w), "opened 1, resolved 1");
+    world_close(&w);
+}
+
+static void test_an_escalation_skips_what_is_silenced(void **state)
+{
+    struct world w;
+    (void)state;
+    plain_open(&w, "receivers: {r0: {kind: log}, r1: {kind: log}}\nroutes: [{to: r1}]\n"
+                   "escalate: {after: 1m, to: r0}\n");
+    w.silences[w.n_silences++] = (struct alert_silence){.from = T, .until = T + USEC_HOUR};
+    strv_add(&w.silences[0].match.names, "w0");
+    w.lost[0] = true;
+    plain_run(&w, 10 * USEC_MIN);
+    assert_string_equal(plain_said(&w), "");
+    w.lost[1] = true;
+    plain_run(&w, 10 * USEC_MIN);
+    assert_string_equal(plain_said(&w), "escalated 1");
+    world_close(&w);
+}
+
+static void test_a_row_of_before_is_told_no_more(void **state)
+{
+    static const char *const rows[] = {
+        "{\"id\":\"i1\",\"seq\":1,\"cause\":\"job/j0\",\"open\":false,\"told_severity\":-1,"
+        "\"alerts\":[{\"id\":\"a1\",\"rule\":\"failed\",\"of\":\"job\",\"name\":\"j0\",\"keep\":1}]}",
+        "{\"id\":\"i2\",\"seq\":2,\"cause\":\"node/w0\",\"open\":true,\"told_severity\":2,"
+        "\"told\":[\"r0\"],\"alerts\":[{\"id\":\"a2\",\"rule\":\"lost\",\"of\":\"node\",\"name\":\"w0\","
+        "\"severity\":\"critical\",\"open\":true}]}"};
+    struct world w;
+    (void)state;
+    plain_open(&w, ONE_RECEIVER);
+    for (size_t k = 0; k < array_len(rows); k++)
+        strv_add(&w.rows, rows[k]);
+    world_crash(&w, false);
+    w.lost[0] = true;
+    plain_run(&w, USEC_HOUR);
+    assert_string_equal(plain_said(&w), "");
+    w.lost[0] = false;
+    plain_run(&w, USEC_MIN);
+    assert_string_equal(plain_said(&w), "resolved 1");
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_jobs_that_are_hit_later_are_told),
+        cmocka_unit_test(test_a_root_that_is_away_is_two_messages),
+        cmocka_unit_test(test_a_night_is_told_in_the_morning),
+        cmocka_unit_test(test_an_escalation_skips_what_is_silenced),
+        cmocka_unit_test(test_a_row_of_before_is_told_no_more),
+        cmocka_unit_test(test_random_worlds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
