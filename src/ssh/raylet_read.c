@@ -412,9 +412,20 @@ static double in_gib(uint64_t bytes, double digits)
     return round((double)bytes / GIB * digits) / digits;
 }
 
+/* What was measured, for whoever judges it by another measure. */
+static void raylet_take_measures(const struct health *h, usec_t began, struct raylet_look *ret)
+{
+    ret->root_write = h->root_write;
+    ret->has_disk = h->has_disk;
+    ret->disk_free = h->disk_free;
+    ret->has_shm = h->has_shm;
+    ret->shm_free = h->shm_free;
+    ret->has_clock = h->clock > 0 && began;
+    ret->skew = ret->has_clock ? (int64_t)(h->clock * 1e6) - (int64_t)began : 0;
+}
+
 static void judge_rest(const struct health *h,
                        const struct raylet_want *want,
-                       usec_t began,
                        struct raylet_look *ret)
 {
     if (h->has_disk && h->disk_free < want->min_disk_bytes)
@@ -426,9 +437,9 @@ static void judge_rest(const struct health *h,
         trouble_is(ret, probe_code_to_string(PROBE_SHM_TOO_SMALL),
                    MESSAGE_ARGS(MESSAGE_NUM("free", in_gib(h->shm_free, 100)),
                                 MESSAGE_NUM("needs", in_gib(want->min_shm_bytes, 100))));
-    if (h->clock <= 0 || !began || !want->max_skew)
+    int64_t skew = ret->skew;
+    if (!ret->has_clock || !want->max_skew)
         return;
-    int64_t skew = (int64_t)(h->clock * 1e6) - (int64_t)began;
     char span[CLOCK_TEXT_MAX];
     if ((usec_t)llabs(skew) > want->max_skew)
         trouble_is(ret, probe_code_to_string(PROBE_CLOCK_OFF),
@@ -461,7 +472,7 @@ void raylet_read_look(const char *text,
                       MESSAGE_ARGS(MESSAGE_NUM("strays", ret->strays),
                                    MESSAGE_STR("job", h.stray_job),
                                    MESSAGE_STR("user", h.stray_user)));
-    ret->root_write = h.root_write;
+    raylet_take_measures(&h, began, ret);
     if (!h.step[0]) { /* the first step comes after all that is told of processes */
         end_set(&ret->end, RAYLET_UNREADABLE, MESSAGE_NO_ARGS);
         return;
@@ -470,5 +481,5 @@ void raylet_read_look(const char *text,
     raylet_judge_root(&h, want, ret);
     raylet_judge_gpus(&h, want, ret);
     raylet_judge_cards(ret);
-    judge_rest(&h, want, began, ret);
+    judge_rest(&h, want, ret);
 }

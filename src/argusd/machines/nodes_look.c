@@ -180,6 +180,21 @@ static void take_health(struct noderun *nr, const struct raylet_look *r)
     (void)nodes_change(nr, &e, "argusd");
 }
 
+/* Facts of the machine that the probe knew of first are those of now. In memory alone: a row is
+ * written when more than a number changes. */
+static void take_measures(struct noderun *nr, const struct raylet_look *r)
+{
+    struct node_facts *f = &nr->row->facts;
+    if (!f->at)
+        return; /* never probed: the others are not known */
+    if (r->has_disk)
+        f->disk_free_bytes = r->disk_free;
+    if (r->has_shm)
+        f->shm_free_bytes = r->shm_free;
+    if (r->has_clock)
+        f->skew = r->skew;
+}
+
 /* The reader is ours: all of its GPUs are believed. One that says the same again is not heard. */
 static void take_cards(struct noderun *nr, const struct gpu_sample *cards)
 {
@@ -204,6 +219,7 @@ static void take_look(struct noderun *nr, const struct raylet_look *r)
     clean_holds(nr, r);
     take_strays(nr, r);
     take_cards(nr, r->cards);
+    take_measures(nr, r);
     take_health(nr, r);
 }
 

@@ -156,6 +156,22 @@ static void test_health(void **state)
     }
 }
 
+/* Also where it is healthy by what it needs: others judge by another measure. */
+static void test_what_a_look_measures(void **state)
+{
+    (void)state;
+    struct raylet_look r = look_of(
+        "CLOCK=1000059.5\nDISK_KB=9999999 9999998\nSHM_KB=9999999 9999997\nROOT_MS=7\nSTEP=end\n");
+    assert_string_equal(r.trouble_code, "");
+    assert_true(r.has_disk && r.has_shm && r.has_clock);
+    assert_int_equal(r.disk_free, 9999998ULL << 10);
+    assert_int_equal(r.shm_free, 9999997ULL << 10);
+    assert_int_equal(r.skew, 59500000);
+    assert_int_equal(r.root_write, 7 * USEC_MS);
+    r = look_of("STEP=end\n");
+    assert_false(r.has_disk || r.has_shm || r.has_clock);
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -202,10 +218,15 @@ static void test_texts_that_are_no_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start_is_read), cmocka_unit_test(test_starts_that_fail),
-        cmocka_unit_test(test_stop_is_read),  cmocka_unit_test(test_jobs_and_strays),
-        cmocka_unit_test(test_health),        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_labels),        cmocka_unit_test(test_texts_that_are_no_labels),
+        cmocka_unit_test(test_start_is_read),
+        cmocka_unit_test(test_starts_that_fail),
+        cmocka_unit_test(test_stop_is_read),
+        cmocka_unit_test(test_jobs_and_strays),
+        cmocka_unit_test(test_health),
+        cmocka_unit_test(test_what_a_look_measures),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_texts_that_are_no_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
