@@ -53,7 +53,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_GET = do_POST = answer
+    do_GET = do_POST = do_PUT = do_PATCH = answer
 
 
 @pytest.fixture
