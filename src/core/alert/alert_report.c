@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/alert/alert_text.h"
@@ -52,16 +53,12 @@ static const char *const report_words[][2] = {
     [TOLD_COMMA] = {", ", "，"},
 };
 
-static const char *const told_words[][2] = {
-    [TELLING_ON_THE_WAY] = {"the message is on its way", "消息正在发送"},
-    [TELLING_TAKEN] = {"took the message", "已收到消息"},
-    [TELLING_REFUSED] = {"refused the message", "拒收消息"},
-    [TELLING_GIVEN_UP] = {"took no message for three days", "三天内未收消息，已放弃"},
-    [TELLING_QUIET] = {"waits for the end of the quiet hours", "等待免打扰时段结束"},
-    [TELLING_SILENCED] = {"not told: it was silenced", "未通知：已静默"},
-    [TELLING_NOT_THERE] = {"not told: argus.yaml has no such receiver",
-                           "未通知：argus.yaml 中没有该接收方"},
-    [TELLING_FULL] = {"waits: too many messages wait for it", "等待：待发消息过多"},
+/* Codes of the catalogue. */
+static const char *const told_words[] = {
+    [TELLING_ON_THE_WAY] = "say_told_on_the_way", [TELLING_TAKEN] = "say_told_taken",
+    [TELLING_REFUSED] = "say_told_refused",       [TELLING_GIVEN_UP] = "say_told_given_up",
+    [TELLING_QUIET] = "say_told_quiet",           [TELLING_SILENCED] = "say_told_silenced",
+    [TELLING_NOT_THERE] = "say_told_not_there",   [TELLING_FULL] = "say_told_full",
 };
 
 const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg)
@@ -260,8 +257,8 @@ static void report_telling(const struct report *r, const struct telling *t)
 {
     char at[CLOCK_TEXT_MAX];
     _cleanup_(freep) char *text =
-        xasprintf("%s: %s%s%s%s%s%s", t->receiver, told_words[t->state][r->in], t->why ? " (" : "",
-                  str_or(t->why, ""), t->why ? ")" : "", t->at ? ", " : "",
+        xasprintf("%s: %s%s%s%s%s%s", t->receiver, message_words(told_words[t->state], r->in),
+                  t->why ? " (" : "", str_or(t->why, ""), t->why ? ")" : "", t->at ? ", " : "",
                   t->at ? clock_to_string(t->at, at) : "");
     report_item(r, NULL, text);
 }
