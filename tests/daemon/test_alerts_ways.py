@@ -8,11 +8,12 @@ import json
 import re
 
 import pytest
+from fakeray import FakeRay
 from mailserver import MailServer
 from receiver import Receiver
-from test_alerts import house
+from test_alerts import alerts_yaml, house
 
-from argusd import needs_argusd, until
+from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -145,3 +146,20 @@ def test_lists_come_in_pages(tmp_path):
             assert len(seen) == len(set(seen)) == 5
             assert argusd.call("GET", f"{path}?limit=0").status == 400
             assert argusd.call("GET", f"{path}?cursor=-1").status == 400
+
+
+def test_a_node_that_was_lost_before_argusd_knew_it_is_no_news(tmp_path):
+    """Ray lists it until its head starts anew. One that argusd has seen alive is told, also if it went meanwhile."""
+    with FakeRay(state=tmp_path / "ray") as ray:
+        ray.node("h2", "dead")
+        with Argusd(tmp_path, ray.url, more=alerts_yaml({"log": "kind: log"})) as argusd:
+            job = argusd.submit("echo it runs on the other one")
+            argusd.wait_over(job)
+            argusd.kill9()
+            ray.node("h3", "dead")
+            argusd.start()
+
+            def lost():
+                return {a["name"] for a in argusd.get("/v1/alerts")["alerts"] if a["rule"] == "node_lost"}
+
+            assert until(lost, "a node is lost") == {"h3"}
