@@ -381,7 +381,7 @@ GOOD = "shared_root: {root}\nlisten: 127.0.0.1:0\nstate_dir: {state}\n"
     ("ray: {addressx: http://x:1}\n", 4, "address"),
     ("ray: {address: 10.0.0.1:6379}\n", 4, "http://HOST:8265"),
     ("policy: fare\n", 4, "fair"),
-    ("policy: [fair\nprefix: x\n", "[4-6]", "YAML"),
+    ("policy: [fair\nprefix: x\n", "[4-6]", "brackets"),
 ])  # fmt: skip
 def test_mistakes_in_the_configuration(tmp_path, more, line, words):
     config = tmp_path / "argus.yaml"
@@ -401,7 +401,7 @@ def test_all_mistakes_at_once(tmp_path):
     config.write_text("listen: nowhere\nstate_dir: here\npolcy: fair\nlimits: {live_jobs: 0}\n")
     code, said = error_of(PROGRAMS["argusd"], "--check", "--config", config)
     assert code == 2
-    for words in ("'shared_root' is missing", ":1:.*port", ":2:.*not absolute", ":3:1: .*polcy", ":4:.*live_jobs"):
+    for words in ("'shared_root' is missing", ":1:.*HOST:PORT", ":2:.*not absolute", ":3:1: .*polcy", ":4:.*live_jobs"):
         assert re.search(words, said), (words, said)
 
 

@@ -103,7 +103,7 @@ def test_bad_ones_are_refused_whole(argusd):
     assert (problem["field"], problem["line"]) == ("spec.entrypint", 8)
     assert "shipped preset" in put(ECHO, "grpo-7b", 409)["detail"]
     assert "name of a secret" in put(ECHO.replace('A: "1"', 'HF_TOKEN: "abc"'))["detail"]
-    assert put("a: [")["code"] == "yaml_broken"
+    assert put("a: [")["code"] == "yaml_bracket"
     assert argusd.call("GET", "/v1/presets/bad").status == 404
     assert argusd.call("DELETE", "/v1/presets/grpo-7b").status == 403
 

@@ -132,6 +132,11 @@ const char *cluster_head_ip(const struct cluster *c)
     return str_or(c->head_ip, "");
 }
 
+const struct strv *cluster_root_names(const struct cluster *c)
+{
+    return rootwatch_names(c->root);
+}
+
 uint64_t cluster_root_free_bytes(const struct cluster *c)
 {
     return rootwatch_free_bytes(c->root);

@@ -82,6 +82,9 @@ void cluster_why_not(const struct cluster *c, const char **ret_code, const char 
 const char *cluster_ray_version(const struct cluster *c);
 const char *cluster_session(const struct cluster *c);
 const char *cluster_head_ip(const struct cluster *c);
+/* The other paths by which this machine reaches the shared root, see rootnames.h. Borrowed until
+ * the loop goes on. */
+const struct strv *cluster_root_names(const struct cluster *c);
 uint64_t cluster_root_free_bytes(const struct cluster *c);
 
 /* Submission ids of Ray's jobs that are not ours, as of the last list; ids are taken. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/ground/rootnames.h"
 #include "argusd/ground/tools.h"
 #include "argusd/ground/work.h"
 #include "base/log.h"
@@ -27,7 +28,8 @@ struct root_check {
     struct fsroot_status status;
     struct err err;
     int placed;
-    bool was_ok; /* once, in this life: then it is not prepared anew */
+    struct strv names; /* other paths to it */
+    bool was_ok;       /* once, in this life: then it is not prepared anew */
 };
 
 struct rootwatch {
@@ -44,7 +46,13 @@ struct rootwatch {
     struct err trouble;
     char why[JOB_REASON_TEXT_MAX]; /* arguments of shared_root_unavailable */
     uint64_t free_bytes;
+    struct strv names; /* other paths to it, as the last look that worked found them */
 };
+
+const struct strv *rootwatch_names(const struct rootwatch *w)
+{
+    return &w->names;
+}
 
 bool rootwatch_is_ok(const struct rootwatch *w)
 {
@@ -80,8 +88,10 @@ uint64_t rootwatch_free_bytes(const struct rootwatch *w)
 
 static void rootwatch_let_go(struct rootwatch *w)
 {
-    if (--w->handles == 0 && w->closing)
+    if (--w->handles == 0 && w->closing) {
+        strv_release(&w->names);
         free(w);
+    }
 }
 
 /* Nodes look for it: a path that is there and has it is this root and no other. */
@@ -113,6 +123,8 @@ static void run_check(void *arg)
         r = place_mark(k) < 0 ? k->err.code : r;
     if (r >= 0)
         k->err = (struct err){0};
+    if (r >= 0)
+        rootnames_find(k->root, &k->names);
 }
 
 static void set_root(struct rootwatch *w, const struct err *trouble)
@@ -137,12 +149,17 @@ static void set_root(struct rootwatch *w, const struct err *trouble)
     w->changed(w->arg);
 }
 
-static void take_root(struct rootwatch *w, const struct root_check *k)
+static void take_root(struct rootwatch *w, struct root_check *k)
 {
     w->hangs = false;
     w->asked_at = 0;
     w->free_bytes = k->status.free_bytes;
     w->was_ok |= k->err.code == 0;
+    if (k->err.code == 0) {
+        strv_release(&w->names);
+        w->names = k->names;
+        k->names = (struct strv){0};
+    }
     if (k->placed > 0)
         log_info("root", "placed %d program files below '%s'", k->placed, k->root);
     set_root(w, &k->err);
@@ -174,6 +191,7 @@ static void done_check(void *arg)
     free(k->shepherd);
     free(k->hook);
     free(k->mark);
+    strv_release(&k->names);
     free(k);
     rootwatch_let_go(w);
 }

@@ -32,4 +32,7 @@ bool rootwatch_hangs(const struct rootwatch *w);    /* who reads there now would
 void rootwatch_why(const struct rootwatch *w, const char **ret_code, const char **ret_text);
 /* The error of the last look at it; code 0: none. Borrowed. */
 const struct err *rootwatch_trouble(const struct rootwatch *w);
+/* The other paths by which this machine reaches it, see rootnames.h. Borrowed until the loop goes
+ * on. */
+const struct strv *rootwatch_names(const struct rootwatch *w);
 uint64_t rootwatch_free_bytes(const struct rootwatch *w);

@@ -16,6 +16,7 @@
 #include "argusd/content/registry_inputs.h"
 #include "argusd/content/snapshots_view.h"
 #include "argusd/ground/jobspec.h"
+#include "argusd/ground/rootnames.h"
 #include "argusd/jobs/jobs_rules.h"
 #include "argusd/launch/launchplan.h"
 #include "argusd/launch/preflight.h"
@@ -126,6 +127,15 @@ const char *submit_spec_text(const struct submit *s)
     return s->made ? s->made : given(s, &n);
 }
 
+/* With the shared root as argus.yaml spells it: the job's directories and its other attempts see no
+ * other name of it. NULL: it is spelled so. Heap. */
+static char *submit_respell(const struct submit *s, const char *text, size_t len)
+{
+    return strlen(text) == len ? rootnames_respell(text, cluster_root_names(s->a->cluster),
+                                                   s->a->settings->shared_root)
+                               : NULL;
+}
+
 static int submit_read_body(struct submit *s)
 {
     struct access_who who;
@@ -133,7 +143,16 @@ static int submit_read_body(struct submit *s)
     struct submitted in = {
         .settings = s->a->settings, .presets = s->a->presets, .who = &who, .smoke = s->smoke};
     in.text = given(s, &in.len);
+    char *respelled = submit_respell(s, in.text, in.len);
+    if (respelled) {
+        in.text = respelled;
+        in.len = strlen(respelled);
+    }
     int r = submitted_read(&in, &s->spec, &s->made, &s->ps);
+    if (s->made)
+        free(respelled);
+    else
+        s->made = respelled;
     for (size_t i = 0; s->held && i < s->ps.n; i++) /* of a text that nobody wrote */
         s->ps.v[i].line = s->ps.v[i].column = 0;
     return r;

@@ -76,7 +76,7 @@ static void test_keys_that_go_together(void **state)
     expect("shared_root: /m\naddress: http://a:1\nray: {address: http://b:1}\n", -EINVAL, "both");
     expect("shared_root: /m\nray: {address: 'a:8265'}\n", -EINVAL, "URL");
     expect("shared_root: /m\nray: {auth: token}\n", -EINVAL, "auth_token_file");
-    expect("shared_root: /m\nlisten: localhost\n", -EINVAL, "port");
+    expect("shared_root: /m\nlisten: localhost\n", -EINVAL, "HOST:PORT");
     expect("shared_root: /m\ntls: {cert: /a.pem}\n", -EINVAL, "TLS");
     expect("shared_root: /m\nentrypoint_resources: {worker_node: much}\n", -EINVAL, "number");
     expect("shared_root: /m\nlisten: 0.0.0.0:8080\n", 0, "warning: 'listen'");

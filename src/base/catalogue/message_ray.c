@@ -64,8 +64,9 @@ static const struct message_row rows[] = {
         "ray was asked for job '{asked}' and answered with '{answered}'",
         "向 Ray 询问作业 '{asked}'，应答的却是 '{answered}'"),
     SAY("ray_address",
-        "'{address}' cannot be ray's address: write 'http://HOST:PORT'",
-        "'{address}' 不能作为 Ray 的地址：请写成 'http://HOST:PORT'"),
+        "'{address}' cannot be ray's address: write the URL of its dashboard, 'http://HOST:8265', an IPv6 address in "
+        "brackets",
+        "'{address}' 不能作为 Ray 的地址：请写其 dashboard 的 URL，如 'http://HOST:8265'，IPv6 地址加方括号"),
     SAY("ray_answered",
         "{verb}: ray answered HTTP {status}: '{says}'",
         "{verb}：Ray 应答 HTTP {status}：'{says}'"),
