@@ -548,6 +548,8 @@ int launchplan_for_trial(const struct launchplan *job,
         struct mask mask = {0};
         struct pairs open = {0}, secret = {0};
         struct strv argv = {0};
+        for (size_t i = 0; i < m.hidden.n; i++)
+            mask_add(&mask, m.hidden.v[i]);
         mask_env(&mask, &m.cmd.env, &job->secrets, &open, &secret);
         mask_argv(&mask, &m.cmd.argv, &argv);
         struct launchplan_trial t = {.spec = &m.spec,
