@@ -32,6 +32,10 @@ struct hydra_value {
 enum hydra_fault hydra_read(const char *override, struct hydra_value *ret);
 void hydra_value_release(struct hydra_value *v);
 
+/* The length of the text in quotes that begins at s; 0: none does, or it has no end. It goes up to
+ * the first such quote with an even number of backslashes before it. */
+size_t hydra_quoted(const char *s);
+
 /* An override that says what this one means as far as that can be guessed: a text in quotes, a list
  * that is closed, a sweep as a list. NULL: nothing near is right. Heap. */
 char *hydra_nearest(const char *override);
