@@ -393,6 +393,45 @@ static const char *shell_line(const struct spec *s)
     return NULL;
 }
 
+/* A script of one's own, "train.py": it is looked for where the job runs. */
+static bool is_own_script(const char *word, size_t n)
+{
+    return n > 3 && *word != '/' && *word != '-' && *word != '$' && *word != '~' &&
+           (!strncmp(word + n - 3, ".py", 3) || !strncmp(word + n - 3, ".sh", 3));
+}
+
+/* The script that the job begins with, by its relative path; 0: there is none. */
+static size_t script_of(const struct spec *s, const char **ret)
+{
+    static const char blanks[] = " \t\n";
+    const struct strv *e = &s->entrypoint;
+    if (!s->entrypoint_is_shell) {
+        const char *second = e->n > 1 ? e->v[1] : "";
+        *ret = is_own_script(e->n ? e->v[0] : "", e->n ? strlen(e->v[0]) : 0) ? e->v[0] : second;
+        return is_own_script(*ret, strlen(*ret)) ? strlen(*ret) : 0;
+    }
+    const char *first = e->v[0] + strspn(e->v[0], blanks);
+    size_t n = strcspn(first, blanks);
+    *ret = first;
+    if (is_own_script(first, n))
+        return n;
+    *ret = first + n + strspn(first + n, blanks);
+    n = strcspn(*ret, blanks);
+    return is_own_script(*ret, n) ? n : 0;
+}
+
+static void check_script(const struct spec *s, const struct spec_check *c)
+{
+    const char *script;
+    size_t n = s->working_dir || !s->entrypoint.n ? 0 : script_of(s, &script);
+    if (!n)
+        return;
+    _cleanup_(freep) char *name = xstrndup(script, n);
+    spec_warning(c, "entrypoint", "entrypoint_no_dir",
+                 MESSAGE_ARGS(MESSAGE_STR("path", name),
+                              MESSAGE_STR("code", s->code || s->code_path ? "code" : "")));
+}
+
 static void check_entrypoint(const struct spec *s, const struct spec_check *c)
 {
     const struct strv *e = &s->entrypoint;
@@ -409,6 +448,7 @@ static void check_entrypoint(const struct spec *s, const struct spec_check *c)
     const char *line = shell_line(s);
     if (line && has_silent_pipe(line))
         spec_warning(c, "entrypoint", "entrypoint_pipe", MESSAGE_NO_ARGS);
+    check_script(s, c);
     check_secret_texts(e, "entrypoint", c);
     check_secret_texts(&s->overrides, "overrides", c);
 }

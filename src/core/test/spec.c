@@ -354,7 +354,7 @@ static void words_for_an_entrypoint(void **state)
     (void)state;
     for (size_t i = 0; i < array_len(words); i++) {
         _cleanup_(freep) char *yaml = xasprintf(
-            "workload: %s\nentrypoint: [python3, a.py]\nn_gpus_per_node: 0.5\n", words[i]);
+            "workload: %s\nentrypoint: [python3, /s/a.py]\nn_gpus_per_node: 0.5\n", words[i]);
         accepted(yaml, &x);
         assert_int_equal(x.ps.n, 0);
         assert_string_equal(workload_to_string((enum workload)x.spec.workload), words[i]);
@@ -676,14 +676,20 @@ static void entrypoints_that_are_told(void **state)
         {"[/bin/sh, -c, 'a|b']", "entrypoint_pipe"},
         {"set -o pipefail; python3 train.py | tee log", NULL},
         {"[bash, -o, pipefail, -c, 'true || a']", NULL},
-        {"python3 train.py || exit 3", NULL},
+        {"python3 /s/train.py || exit 3", NULL},
         {"echo 'a | b'", NULL},
         {"\"echo \\\"a | b\\\" >| file\"", NULL},
         {"[echo, 'a | b']", NULL},
         {"\"echo a # | b\"", NULL},
-        {"python3 t.py --api-key 0f1e2d3c4b5a69788796a5b4", "text_looks_secret"},
-        {"[python3, t.py, --api-key, 0f1e2d3c4b5a69788796a5b4]", "text_looks_secret"},
-        {"[python3, t.py, --api-key, $API_KEY]", NULL},
+        {"[python3, train.py]", "entrypoint_no_dir"},
+        {"python3 src/train.py --n 1", "entrypoint_no_dir"},
+        {"./run.sh", "entrypoint_no_dir"},
+        {"[python3, /s/train.py]", NULL},
+        {"[python3, train.py]\nworking_dir: /s/code", NULL},
+        {"python3 -c 1; ./x.py", NULL},
+        {"python3 /s/t.py --api-key 0f1e2d3c4b5a69788796a5b4", "text_looks_secret"},
+        {"[python3, /s/t.py, --api-key, 0f1e2d3c4b5a69788796a5b4]", "text_looks_secret"},
+        {"[python3, /s/t.py, --api-key, $API_KEY]", NULL},
     };
     (void)state;
     for (size_t i = 0; i < array_len(rows); i++) {
