@@ -8,7 +8,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Which word of a command becomes a name that others use.
-MAKERS = [r"--name (\S+)", r"--as (\S+)", r"argus project add (\S+)", r"argus user add (\S+)", r"argus secret set (\S+)"]
+MAKERS = [r"--name (\S+)", r"--as (\S+)", r"argus project add (\S+)", r"argus user add (\S+)"]
+MAKERS += [r"argus secret set (\S+)"]
 
 
 def code(path):

@@ -396,6 +396,25 @@ static bool is_finding(const struct store_event *row)
     return !strcmp(row->kind, "finding");
 }
 
+/* said: a buffer of FACT_TEXT_MAX, which the facts borrow. */
+static void job_event_facts(const struct store_event *row, char *said, struct facts *f)
+{
+    message_to_string(row->reason_code, row->text, true, said, FACT_TEXT_MAX);
+    fact_text(f, "event", row->kind);
+    fact_text(f, "from", row->from_state);
+    fact_text(f, "to", row->to_state);
+    fact_text(f, is_finding(row) ? "class" : "code", row->reason_code);
+    fact_text(f, "finding", said);
+}
+
+/* GPU-seconds that an attempt takes along when it ends like this. */
+static double job_event_lost(const struct live *l, const struct store_event *row, usec_t now)
+{
+    if (!l || is_finding(row) || !str_list_has("FAILED,TIMEOUT,QUEUED", row->to_state))
+        return 0;
+    return l->job->demand.nnodes * l->job->demand.gpus_per_node * live_unsaved(l, now);
+}
+
 static void see_job_event(struct alerts *as, struct live *l, const struct store_event *row)
 {
     char at[CLOCK_TEXT_MAX], said[FACT_TEXT_MAX];
@@ -403,20 +422,13 @@ static void see_job_event(struct alerts *as, struct live *l, const struct store_
     struct strv notify = {0};
     usec_t now = clock_wall();
     const struct job *j = l ? l->job : NULL;
-    message_to_string(row->reason_code, row->text, true, said, sizeof(said));
-    fact_text(&f, "event", row->kind);
-    fact_text(&f, "from", row->from_state);
-    fact_text(&f, "to", row->to_state);
-    fact_text(&f, is_finding(row) ? "class" : "code", row->reason_code);
-    fact_text(&f, "finding", said);
+    job_event_facts(row, said, &f);
     if (j)
         job_facts(j, now, &f, at);
     if (l)
         job_notify(as, l, end_word(row), &notify);
     if (l && !is_finding(row))
         fact_yes(&f, "asked_for", notify.n > 0);
-    double gpus = j ? j->demand.nnodes * j->demand.gpus_per_node : 0;
-    bool loses = l && !is_finding(row) && str_list_has("FAILED,TIMEOUT,QUEUED", row->to_state);
     struct alert_subject s = {.of = ALERT_OF_JOB,
                               .name = row->job,
                               .owner = j ? j->user : NULL,
@@ -424,8 +436,8 @@ static void see_job_event(struct alerts *as, struct live *l, const struct store_
                               .notify = &notify,
                               .suspects =
                                   j && may_be_a_machine(j) ? map_find(as->places, j->id) : NULL,
-                              .gpus = gpus,
-                              .lost = loses ? gpus * live_unsaved(l, now) : 0};
+                              .gpus = j ? j->demand.nnodes * j->demand.gpus_per_node : 0,
+                              .lost = job_event_lost(l, row, now)};
     alerts_see(as, &s, &f, now);
     strv_release(&notify);
     if (j && job_state_is_terminal(j->state))

@@ -26,8 +26,8 @@ struct delivery_line {
     struct delivery *first, *last;
 };
 
-/* Of a receiver that is to hear again and again of what is open: behind which alert of which
- * incident (by its seq) it goes on. */
+/* Where the next message to a receiver goes on that hears again and again of what is open: behind
+ * which alert of which incident (by its seq). */
 struct refresh_place {
     int64_t seq;
     size_t alert;

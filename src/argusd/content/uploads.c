@@ -214,8 +214,7 @@ static void take_hash(char to[static HASH_HEX], const char *from)
     text_copy_to(to, HASH_HEX, from);
 }
 
-/* Of a row from before there was one, or that says something else, nothing is known: it begins
- * anew. */
+/* An upload begins anew where its row is older than this column, or says something else. */
 static void uploads_restore_progress(struct upload *u)
 {
     size_t n = 0;

@@ -343,7 +343,7 @@ static void learn(struct trialplan *p, const struct pairs *secret)
             mask_add(&p->mask, secret->v[i].value);
 }
 
-/* Of a spec that holds what the job will really read, see spec_final(). */
+/* Makes the plan of a spec that holds what the job will really read, see spec_final(). */
 static int trialplan_make_final(struct trialplan *p,
                                 const struct launchplan_trial *t,
                                 struct err *err)

@@ -119,6 +119,12 @@ static int dockeys_block_digit(const struct dockeys *k)
     return at >= k->n || k->s[at] == '\n' || k->s[at] == '#' ? digit : -1;
 }
 
+/* Nothing but spaces before its end. A \r alone at the end of all is text. */
+static bool dockeys_ends_at(const struct dockeys *k, size_t at)
+{
+    return at >= k->n || k->s[at] == '\n' || (k->s[at] == '\r' && at + 1 < k->n);
+}
+
 /* libfyaml does not let the text of a header that stands on a line of its own lie before it. */
 static void dockeys_skip_block(struct dockeys *k, int digit)
 {
@@ -132,7 +138,7 @@ static void dockeys_skip_block(struct dockeys *k, int digit)
         size_t from = k->at + 1, at = from;
         while (at < k->n && k->s[at] == ' ')
             at++;
-        bool empty = at >= k->n || k->s[at] == '\n' || (k->s[at] == '\r' && at + 1 < k->n);
+        bool empty = dockeys_ends_at(k, at);
         int indent = (int)(at - from);
         if (!empty && wanted < 0) {
             wanted = indent > parent ? indent : parent + 1;

@@ -126,7 +126,7 @@ static void test_refusals(void **state)
     problems_release(&ps);
 }
 
-/* Of what an editor or a colleague leaves in a file, each with a place and a way out. */
+/* What an editor or a colleague leaves in a file is told with its place and a way out. */
 static void test_mistakes_are_named(void **state)
 {
     static const struct {

@@ -87,7 +87,7 @@ int spec_put_inputs(struct spec *s, const char *inputs, struct err *err)
 /* ---- what overrides put in their place ---- */
 
 #define OF(w) (1u << (w))
-/* Of every release of verl: a key that one has not is refused for itself. */
+/* The keys of every release of verl: a key that a release has not is refused for itself. */
 static const struct placed {
     const char *key, *field;
     unsigned workloads;

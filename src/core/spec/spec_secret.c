@@ -129,6 +129,22 @@ static bool secret_is_word(const struct word *w, const char *name)
     return secret_is_random(w->s, w->n) || (secret_says_password(name) && w->n >= PASSWORD_MIN);
 }
 
+/* The name that this word is for the next one: "name=", "name:", or "--name" and a blank; "" for
+ * none. at: what stands behind the word. */
+static void secret_take_name(const struct word *w, const char *at, char ret[static NAME_MAX_BYTES])
+{
+    bool is_name = *at == '=' || *at == ':' || (*w->s == '-' && *at && strchr(" \t", *at));
+    const char *begin = w->s + strspn(w->s, "-+");
+    size_t n = is_name ? (size_t)(w->s + w->n - begin) : 0;
+    if (w->n == 6 && !strncasecmp(w->s, "bearer", w->n)) {
+        begin = "token";
+        n = 5;
+    }
+    n = n < NAME_MAX_BYTES ? n : 0;
+    memcpy(ret, begin, n);
+    ret[n] = 0;
+}
+
 void spec_secrets_in(const char *text,
                      const char *previous,
                      struct strv *values,
@@ -142,14 +158,7 @@ void spec_secrets_in(const char *text,
     while (secret_next_word(&at, &w)) {
         if (secret_is_word(&w, *name ? name : NULL))
             secret_add_value(w.s, w.n, name, values, names);
-        /* It names the next one: "name=", "name:", or "--name" and a blank. */
-        bool is_name = *at == '=' || *at == ':' || (*w.s == '-' && *at && strchr(" \t", *at));
-        bool is_bearer = w.n == 6 && !strncasecmp(w.s, "bearer", w.n);
-        const char *begin = w.s + strspn(w.s, "-+");
-        size_t n = is_name ? (size_t)(w.s + w.n - begin) : 0;
-        n = n < sizeof(name) ? n : 0;
-        memcpy(name, is_bearer ? "token" : begin, is_bearer ? 5 : n);
-        name[is_bearer ? 5 : n] = 0;
+        secret_take_name(&w, at, name);
     }
     secret_find_in_url(text, values, names);
 }

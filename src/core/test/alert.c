@@ -143,7 +143,7 @@ static void test_an_unknown_fact_is_refused_with_the_nearest(void **state)
     struct alert_rules rules = {0};
     struct problems ps = {0};
     (void)state;
-    rules_of("mine:\n  of: node\n  when: disk_fre < 10GiB\n  text: '{disk_free} {nam}'\n", &rules,
+    rules_of("mine:\n  of: node\n  when: disk_fre < 10GiB\n  text: '{disk_free} {naem}'\n", &rules,
              &ps);
     assert_int_equal(ps.errors, 2);
     assert_int_equal(ps.v[0].line, 3);

@@ -67,21 +67,30 @@ static void finale_copy(char line[static FINALE_LINE_MAX], const char *p, size_t
                    p);
 }
 
+/* Where the line of the head begins; NULL: too much stands before the head, or the line before
+ * says that the exception was ignored. */
+static const char *finale_head_line(const char *begin, const char *head)
+{
+    const char *first = head;
+    while (first > begin && first[-1] != '\n' && first[-1] != '\r')
+        first--;
+    const char *before = first - (first > begin);
+    while (before > begin && before[-1] != '\n')
+        before--;
+    bool counts = (size_t)(head - first) <= PREFIX_MAX &&
+                  !memmem(before, (size_t)(first - before), " ignored ", 9);
+    return counts ? first : NULL;
+}
+
 /* What stands before a head in its line also stands before each line of that traceback. */
 static bool finale_raised(const char *begin, const char *end, char line[static FINALE_LINE_MAX])
 {
     const char *head = finale_last(begin, (size_t)(end - begin), HEAD, sizeof(HEAD) - 1);
-    if (!head)
+    const char *first = head ? finale_head_line(begin, head) : NULL;
+    if (!first)
         return false;
-    const char *first = head;
-    while (first > begin && first[-1] != '\n' && first[-1] != '\r')
-        first--;
     size_t prefix = (size_t)(head - first), n, behind = 0;
-    const char *before = first - (first > begin), *p = head + sizeof(HEAD) - 1, *s;
-    while (before > begin && before[-1] != '\n')
-        before--;
-    if (prefix > PREFIX_MAX || memmem(before, (size_t)(first - before), " ignored ", 9))
-        return false;
+    const char *p = head + sizeof(HEAD) - 1, *s;
     const char *found = NULL;
     size_t found_n = 0;
     for (p += p < end; finale_next(&p, end, &s, &n);) {

@@ -134,7 +134,8 @@ static int ckpt_ls_run(struct cli *cli, void *opts, const struct strv *args, str
                                           .none = "say_no_checkpoints",
                                           .unsettled = "looking",
                                           .yet = "say_checkpoints_looked_at"};
-    static const struct listing of_all = {.key = "jobs", COLUMNS(JOBS), .none = "say_no_checkpoints"};
+    static const struct listing of_all = {
+        .key = "jobs", COLUMNS(JOBS), .none = "say_no_checkpoints"};
     const struct ckpt_ls_opts *o = opts;
     int r = ckpt_check_scope(&o->scope, args, err);
     if (r < 0)

@@ -143,7 +143,7 @@ static void unwrap_add_level(struct buf *out, const json_t *o)
     }
 }
 
-/* Of a message without an end of line: docker and CRI cut long lines into several records. */
+/* Whether the next record goes on with this one's line: docker and CRI cut long lines. */
 static bool unwrap_goes_on(const json_t *o)
 {
     const char *tag = json_get_str(o, "_p", json_get_str(o, "logtag", NULL));
