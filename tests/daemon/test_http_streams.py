@@ -235,8 +235,8 @@ def start_fails(*args):
 
 def test_what_stops_the_start(certificate, tmp_path):
     cert, key = certificate
-    assert "HOST:PORT" in start_fails("listen=nonsense")
-    assert "not a name" in start_fails("listen=localhost:80")
+    assert "not an address to listen on" in start_fails("listen=nonsense")
+    assert "not the IP address" in start_fails("listen=localhost:80")
     assert "only one is given" in start_fails(f"cert={cert}")
     assert "cannot read" in start_fails(f"cert={cert}", f"key={tmp_path}/none")
     os.chmod(cert, 0o644)

@@ -17,9 +17,9 @@
 #include "argusd/launch/fitcheck.h"
 #include "argusd/launch/launchplan.h"
 #include "argusd/launch/pastruns.h"
+#include "argusd/submit/jobshift.h"
 #include "argusd/submit/plan.h"
 #include "argusd/submit/plan_checks.h"
-#include "argusd/submit/whatif.h"
 #include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -150,7 +150,7 @@ static const struct field plan_rows[] = {
     PAGE("others",
          FIELD_LIST,
          others,
-         .of = &whatif_other_table,
+         .of = &jobshift_other_table,
          .doc = "of a change: who would start at another time, by the median"),
     PAGE("run", FIELD_PART, run, .of = &span_table),
     PAGE("checkpoint_bytes", FIELD_INT, checkpoint_bytes, .flags = FIELD_NO_LIMIT),
@@ -195,7 +195,7 @@ struct plan {
     struct job *job;
     struct launchplan launch;
     struct sched *copy, *ahead; /* for the pass to come; to run on */
-    struct whatif whatif;       /* of a change */
+    struct jobshift shift;      /* of a change */
     struct forecast_error *error;
     struct reason block; /* nothing starts at all now */
     char *needs;         /* of its code; NULL: nothing */
@@ -222,7 +222,7 @@ static void plan_free(struct plan *p)
     launchplan_release(&p->launch);
     sched_free(p->copy);
     sched_free(p->ahead);
-    whatif_release(&p->whatif);
+    jobshift_release(&p->shift);
     forecast_error_free(p->error);
     job_free(p->job);
     free(p->needs);
@@ -259,7 +259,7 @@ static void plan_run_ahead(struct plan *p)
             p->p50 = rows[i].p50;
             p->p90 = rows[i].p90;
         }
-    whatif_take(&p->whatif, rows, n);
+    jobshift_take(&p->shift, rows, n);
     free(rows);
 }
 
@@ -267,9 +267,9 @@ static void plan_run(void *arg)
 {
     struct plan *p = arg;
     p->launched = launchplan_preview(&p->launch, &p->err);
-    whatif_run(&p->whatif, p->error, p->now);
+    jobshift_run(&p->shift, p->error, p->now);
     run_pass(p);
-    if (!p->starts || p->whatif.id)
+    if (!p->starts || p->shift.id)
         plan_run_ahead(p);
     if (p->starts)
         p->p50 = p->p90 = 0; /* now */
@@ -501,10 +501,10 @@ static void look_back(struct plan *p)
 
 static void plan_fill_others(struct plan *p)
 {
-    const struct whatif *w = &p->whatif;
+    const struct jobshift *w = &p->shift;
     struct jobs *js = p->a->jobs;
     struct api_eyes eyes = {.a = p->a, .p = http_req_principal(p->req)};
-    p->page.others = whatif_others(w, &eyes);
+    p->page.others = jobshift_others(w, &eyes);
     p->page.its_before = (struct view_eta){.p50 = w->was50 ? jobs_to_wall(js, w->was50) : 0,
                                            .p90 = w->was90 ? jobs_to_wall(js, w->was90) : 0};
     p->page.before = view_eta_known(&p->page.its_before);
@@ -579,7 +579,7 @@ static int64_t newest_of_other(const struct plan *p)
 static void enqueue(struct plan *p)
 {
     const struct job *j = p->job;
-    const struct live *old = p->whatif.id ? jobs_find_id(p->a->jobs, p->whatif.id) : NULL;
+    const struct live *old = p->shift.id ? jobs_find_id(p->a->jobs, p->shift.id) : NULL;
     usec_t p50, p90, waited = old ? jobs_in_state(old) : 0;
     jobs_expect(p->a->jobs, j, &p50, &p90);
     plan_fill_cost(p, p50, p90);
@@ -629,7 +629,7 @@ void api_plan(struct http_req *req, struct api *a, const struct api_plan_in *in)
                                     .other_step = newest_of_other(p),
                                     .demand = job->demand};
     if (in->changed)
-        whatif_begin(&p->whatif, jobs_sched(a->jobs), in->changed->job->id);
+        jobshift_begin(&p->shift, jobs_sched(a->jobs), in->changed->job->id);
     enqueue(p);
     plan_fill_demand(p);
     copy_problems(p, in->ps);

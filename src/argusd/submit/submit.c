@@ -375,14 +375,14 @@ static void submit_check_secret_names(struct submit *s)
 }
 
 /* Every name that is wrong is told, and not only the first: project, code, secrets, data, model,
- * and what is not honoured here. True: it was refused and answered. */
+ * and what is not honoured here. Where only secrets are wrong, the checks that follow tell them
+ * beside all that they find. True: it was refused and answered. */
 static bool submit_refuse_names(struct submit *s)
 {
     struct err err = {0}, other = {0};
     const char *field = NULL, *other_field = NULL;
     int r = people_check_submit(s->a->people, &s->who, &s->spec, &field, &err);
     (void)name_code(s); /* told in ps, as all below */
-    submit_check_secret_names(s);
     if (submit_check_honoured(s, &other_field, &other) < 0)
         submit_add_problem(s, other_field, &other);
     (void)resolve_names(s);
@@ -393,6 +393,7 @@ static bool submit_refuse_names(struct submit *s)
     if (r < 0)
         submit_add_problem(s, field, &err);
     if (s->ps.errors) {
+        submit_check_secret_names(s);
         submit_place_problems(s);
         submit_tell_problems(s);
     }

@@ -97,10 +97,10 @@ static void test_what_the_start_refuses(void **state)
         {"'*:8470'", "write 0.0.0.0:8470"},
         {"':8470'", "write 0.0.0.0:8470"},
         {"argus.example.org:8470", "not the IP address"},
-        {"127.0.0.1:http", "no address to listen on"},
-        {"127.0.0.1:70000", "no address to listen on"},
+        {"127.0.0.1:http", "not an address to listen on"},
+        {"127.0.0.1:70000", "not an address to listen on"},
         {"'[127.0.0.1]:8470'", "not the IP address"},
-        {"'[::1'", "no address to listen on"},
+        {"'[::1'", "not the IP address"},
     };
     static const char *const addresses[] = {"http://::1:8265",   "http://",    "ftp://a:1",
                                             "http://u:p@a:8265", "http://a:b", "a:8265"};

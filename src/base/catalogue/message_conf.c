@@ -14,7 +14,7 @@ static const struct message_row rows[] = {
             "keep ray.address",
             "保留 ray.address"),
     SAY_FIX("listen_form",
-            "'{listen}' is no address to listen on",
+            "'{listen}' is not an address to listen on",
             "'{listen}' 不是可监听的地址",
             "write HOST:PORT or [HOST]:PORT, with the IP address of an interface",
             "写作 HOST:PORT 或 [HOST]:PORT，HOST 为网络接口的 IP 地址"),

@@ -138,7 +138,7 @@ static void warn_of_quoted_list(const char *o,
                                 const struct spec_place *at)
 {
     const char *text = v->is_quoted && v->texts.n == 1 ? v->texts.v[0] : "";
-    if (*text != '[' && *text != '{')
+    if (!(*text == '[' && str_ends(text, "]")) && !(*text == '{' && str_ends(text, "}")))
         return;
     _cleanup_(freep) char *bare = xasprintf("%.*s%s", (int)v->value, o, text);
     _cleanup_(freep) char *near = hydra_nearest(bare);

@@ -77,7 +77,8 @@ static void the_environment_and_the_data(void **state)
         assert_string_equal(finding_class_to_string(f.class),
                             finding_class_to_string(rows[i].class));
         assert_non_null(strstr(f.evidence[0].text, rows[i].quote));
-        assert_null(strstr(f.evidence[0].text, "nothing of it"));
+        if (strstr(f.evidence[0].text, "nothing of it"))
+            fail_msg("%s: %s", rows[i].log, f.evidence[0].text);
         assert_non_null(strstr(f.advice, rows[i].advice));
         assert_int_equal(f.n_patch, 0);
         finding_release(&f);

@@ -21,7 +21,7 @@ static void test_keys_are_found(void **state)
         {"python3 t.py --hf-token=" RANDOM, NULL, RANDOM, "hf-token"},
         {RANDOM, "--api-key", RANDOM, "api-key"},
         {"python3 t.py sk-aaaaaaaaaaaaaaaaaaaa", NULL, "sk-aaaaaaaaaaaaaaaaaaaa", ""},
-        {"a.b=hf_AbCdEfGhIjKlMnOpQrSt", NULL, "hf_AbCdEfGhIjKlMnOpQrSt", ""},
+        {"a.b=hf_AbCdEfGhIjKlMnOpQrSt", NULL, "hf_AbCdEfGhIjKlMnOpQrSt", "a.b"},
         {"curl -H 'Authorization: Bearer " RANDOM "' http://x", NULL, RANDOM, "token"},
         {"DB_PASSWORD=hunter2 ./run", NULL, "hunter2", "DB_PASSWORD"},
         {"git clone https://me:pa55word@host/x.git", NULL, "pa55word", ""},
