@@ -31,7 +31,7 @@ def pages(argusd, query):
 
 
 def test_orders_counts_and_flags(argusd):
-    for name, nodes, more in (("b", 3, {}), ("A", 1, {"pool": "cpu"}), ("c", 2, {}), ("d", 2, {"user": "other"})):
+    for name, nodes, more in (("b", 3, {}), ("A", 1, {"pool": "cpu"}), ("c", 2, {}), ("d", 2, {"user": "user"})):
         argusd.submit("echo x", name=name, nnodes=nodes, n_gpus_per_node=9, token=more.pop("user", "admin"), **more)
     ids = {j["name"]: j["id"] for j in argusd.all_jobs()}
     argusd.call("POST", f"/v1/jobs/{ids['c']}:hold", {})
@@ -70,7 +70,7 @@ def test_the_schema_of_a_spec_is_one_of_its_own(argusd):
     schema = argusd.call("GET", "/v1/jobspec.schema.json", token=None).json()
     described = argusd.get("/v1/openapi.json")["components"]["schemas"]["JobSpec"]
     assert schema["properties"].keys() == described["properties"].keys() and "$ref" not in json.dumps(schema)
-    assert schema["properties"]["workload"]["enum"] and schema["properties"]["nnodes"]["default"] == 1
+    assert schema["properties"]["workload"]["enum"] and schema["properties"]["nnodes"]["minimum"] == 1
     assert {"const": "none"} in schema["properties"]["checkpoint"]["anyOf"]
     whole = jsonschema.Draft202012Validator(schema)
     for spec, good in (

@@ -176,7 +176,7 @@ def test_a_job_that_waits_is_changed(argusd):
     job = argusd.job(wide)
     assert (job["gpus"], job["resolved_spec"]["nnodes"], job["user"]) == (2, 1, "alice")
     (event,) = (e for e in argusd.events(wide) if e["kind"] == "change")
-    assert (event["actor"], event["text"]) == ("root", "waits with a changed spec: nnodes, n_gpus_per_node")
+    assert (event["actor"], event["text"]) == ("admin", "waits with a changed spec: nnodes, n_gpus_per_node")
     assert {c["key"]: c["new"] for c in event["data"]} == {"nnodes": "1", "n_gpus_per_node": "2"}
     change(argusd, wide, "release")
     assert len(argusd.wait_over(wide)["attempts"]) == 1 and argusd.job(wide)["state"] == "SUCCEEDED"

@@ -27,9 +27,18 @@ const wordsOf = (s: Shape): string[] => [
     ...(s.anyOf ?? []).flatMap(wordsOf),
 ];
 
+/** Those of the first of its forms that has any, however deep the forms stand in one another. */
+function propertiesOf(s: Shape): Record<string, Shape> | undefined {
+    if (s.properties) return s.properties;
+    for (const form of s.anyOf ?? []) {
+        const found = propertiesOf(form);
+        if (found) return found;
+    }
+    return undefined;
+}
+
 export function keysOf(s: Shape): KeyDoc[] {
-    const properties = s.properties ?? s.anyOf?.find((x) => x.properties)?.properties ?? {};
-    return Object.entries(properties).map(([key, of]) => {
+    return Object.entries(propertiesOf(s) ?? {}).map(([key, of]) => {
         const words = wordsOf(of);
         const inner = keysOf(of);
         const dflt = of.default === undefined ? "" : ` [${String(of.default)}]`;
