@@ -56,9 +56,13 @@ static void mounts_read(struct mounts *ret)
     char *line = NULL;
     size_t cap = 0;
     while (f && ret->n < MOUNTS_MAX && getline(&line, &cap, f) > 0) {
-        char *save = NULL, *field[5] = {0};
-        for (int i = 0; i < 5; i++)
-            field[i] = strtok_r(i ? NULL : line, " ", &save);
+        char *field[5] = {0}, *at = line;
+        for (int i = 0; i < 5 && *at; i++) {
+            field[i] = at;
+            at += strcspn(at, " ");
+            if (*at)
+                *at++ = 0;
+        }
         if (!field[4])
             continue;
         ret->v = xrealloc(ret->v, ret->n + 1, sizeof(*ret->v));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unsaved.c - see unsaved.h. */
+/* unsaved.c - see unsaved.h. The sums of each attempt stand in the metrics as they are kept:
+ * nothing is read from the shared root, and nothing is remembered here. */
 #include "argusd/jobs/unsaved.h"
 
 #include <stdlib.h>

@@ -406,6 +406,11 @@ static const struct message_row rows[] = {
             "入口命令的第一个参数是空的",
             "the first argument is the program: [python3, train.py]",
             "第一个参数是要运行的程序：[python3, train.py]"),
+    SAY_FIX("entrypoint_no_dir",
+            "'{path}' is a file of yours, and nothing says in which directory it lies",
+            "'{path}' 是你自己的文件，而没有任何设置说明它在哪个目录",
+            "give 'working_dir', or write the whole path below ${SHARED_ROOT}",
+            "给出 'working_dir'，或写出 ${SHARED_ROOT} 下的完整路径"),
     SAY_FIX(
         "entrypoint_pipe",
         "of 'a | b' the shell tells the end of b alone: a job whose a failed would count as SUCCEEDED",

@@ -427,9 +427,7 @@ static void check_script(const struct spec *s, const struct spec_check *c)
     if (!n)
         return;
     _cleanup_(freep) char *name = xstrndup(script, n);
-    spec_warning(c, "entrypoint", "entrypoint_no_dir",
-                 MESSAGE_ARGS(MESSAGE_STR("path", name),
-                              MESSAGE_STR("code", s->code || s->code_path ? "code" : "")));
+    spec_warning(c, "entrypoint", "entrypoint_no_dir", MESSAGE_ARGS(MESSAGE_STR("path", name)));
 }
 
 static void check_entrypoint(const struct spec *s, const struct spec_check *c)
