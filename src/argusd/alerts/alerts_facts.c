@@ -410,7 +410,7 @@ static void job_event_facts(const struct store_event *row, char *said, struct fa
 /* GPU-seconds that an attempt takes along when it ends like this. */
 static double job_event_lost(const struct live *l, const struct store_event *row, usec_t now)
 {
-    if (!l || is_finding(row) || !str_list_has("FAILED,TIMEOUT,QUEUED", row->to_state))
+    if (!l || !l->job || is_finding(row) || !str_list_has("FAILED,TIMEOUT,QUEUED", row->to_state))
         return 0;
     return l->job->demand.nnodes * l->job->demand.gpus_per_node * live_unsaved(l, now);
 }

@@ -42,7 +42,7 @@ static char *mounts_unescape(char *s)
     char *to = s;
     for (const char *p = s; *p; to++) {
         bool octal = *p == '\\' && isdigit((unsigned char)p[1]) && p[2] && p[3];
-        int byte = octal ? (p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0') : *p;
+        int byte = octal ? (p[1] - '0') * 64 + (p[2] - '0') * 8 + (p[3] - '0') : *p;
         *to = (char)byte;
         p += octal ? 4 : 1;
     }

@@ -30,7 +30,9 @@ static double unsaved_steps(const struct live *l, const struct attempt *newest)
 double live_unsaved(const struct live *l, usec_t now)
 {
     const struct attempt *newest = job_attempt(l->job);
-    double seconds = newest ? unsaved_steps(l, newest) : 0;
+    if (!newest)
+        return 0;
+    double seconds = unsaved_steps(l, newest);
     if (seconds >= 0)
         return seconds;
     usec_t end = newest->ended_at ? newest->ended_at : now;

@@ -270,17 +270,16 @@ static void submit_take(struct submit *s, const struct demand *d, char *taken_po
 }
 
 /* It may have started while the shared root was looked at. */
-static int find_waiting(const struct submit *s, struct live **ret, struct err *err)
+static struct live *find_waiting(const struct submit *s, struct err *err)
 {
     struct live *l = jobs_find_id(s->a->jobs, s->change.id);
-    if (l && l->job->state == JOB_QUEUED) {
-        *ret = l;
-        return 0;
-    }
+    if (l && l->job->state == JOB_QUEUED)
+        return l;
     const char *state = l ? job_state_to_string(l->job->state) : "over";
-    return message_refuse(
-        err, ERR_CONFLICT, "change_not_waiting",
-        MESSAGE_ARGS(MESSAGE_STR("job", s->change.id), MESSAGE_STR("state", state)));
+    (void)message_refuse(err, ERR_CONFLICT, "change_not_waiting",
+                         MESSAGE_ARGS(MESSAGE_STR("job", s->change.id),
+                                      MESSAGE_STR("state", state))); /* only fills err */
+    return NULL;
 }
 
 /* "nnodes, pool": keys alone, values stand in the event's data. */
@@ -316,14 +315,14 @@ static void note_change(const struct submit *s, const struct live *l, usec_t now
 static void submit_swap(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
     struct api *a = s->a;
-    struct live *l = NULL;
     struct err err = {0};
     _cleanup_(freep) char *pool = taken_pool, *sealed = NULL, *warnings = NULL;
     const char *text = submit_spec_text(s);
-    int r = find_waiting(s, &l, &err);
-    if (r == 0 && secretcheck_holds(&s->spec))
+    struct live *l = find_waiting(s, &err);
+    int r = 0;
+    if (l && secretcheck_holds(&s->spec))
         r = secrets_seal_spec(a->secrets, l->job->id, text, &sealed, &err);
-    if (r < 0) {
+    if (!l || r < 0) {
         submit_tell(s, &err, NULL, NULL);
         return;
     }

@@ -196,7 +196,8 @@ static void refuse_pairs_form(const char *path, const struct node *n, struct pro
         text = one->first->text;
     } else if (one->kind == NODE_SCALAR && strchr(one->text, '=')) {
         text = strchr(one->text, '=') + 1;
-        key = first = xstrndup(one->text, (size_t)(text - 1 - one->text));
+        first = xstrndup(one->text, (size_t)(text - 1 - one->text));
+        key = first;
     }
     problems_add(ps, PROBLEM_ERROR, path, n->line, n->column, "pairs_form",
                  MESSAGE_ARGS(MESSAGE_STR("shape", kind_word(n)), MESSAGE_STR("field", path),

@@ -383,8 +383,8 @@ static int read_map(struct reader *rd, struct node *n)
         struct node *value = NULL;
         r = doc_read_value(rd, e, &value);
         fy_parser_event_free(rd->parser, e);
-        if (r < 0)
-            return r;
+        if (r < 0 || !key || !value)
+            return r < 0 ? r : -EINVAL; /* each is there where the reading went well */
         value->key = key->text;
         value->key_line = key->line;
         value->key_column = key->column;

@@ -361,14 +361,13 @@ static bool has_silent_pipe(const char *line)
         return false;
     for (const char *s = line; *s; s++) {
         bool begins_word = s == line || strchr(" \t\n;", s[-1]);
-        if (*s == '\\' && s[1])
+        bool skips_next = (*s == '\\' && s[1]) || (*s == '|' && s[1] == '|');
+        if (skips_next)
             s++;
         else if (*s == '"' || *s == '\'')
             s = shell_quote_end(s);
         else if (*s == '#' && begins_word)
             s += strcspn(s, "\n") - 1;
-        else if (*s == '|' && s[1] == '|')
-            s++;
         else if (*s == '|' && !(s > line && s[-1] == '>'))
             return true;
     }

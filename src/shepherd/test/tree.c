@@ -141,9 +141,9 @@ static void test_readers_are_left_to_the_last(void **state)
     assert_int_equal(pipe2(ab, O_CLOEXEC), 0);
     assert_int_equal(pipe2(bc, O_CLOEXEC), 0);
     pid_t a = start_in_pipe(null, ab[1], p[1]);
-    (void)start_in_pipe(ab[0], bc[1], p[1]);
+    pid_t b = start_in_pipe(ab[0], bc[1], p[1]);
     (void)start_in_pipe(bc[0], null, p[1]);
-    (void)start_in_pipe(p[0], null, p[1]); /* what it reads only its parent writes */
+    pid_t last = start_in_pipe(p[0], null, p[1]); /* what it reads only its parent writes */
     for (int i = 0; i < 4; i++)
         assert_int_equal(read(p[0], &c, 1), 1);
     tree_find_readers(getpid(), &readers);
@@ -151,12 +151,14 @@ static void test_readers_are_left_to_the_last(void **state)
     assert_int_equal(tree_signal_but(getpid(), &readers, 0), 2);
     assert_int_equal(tree_signal_but(getpid(), &readers, SIGKILL), 2);
     assert_int_equal(waitpid(a, NULL, 0), a);
+    assert_int_equal(waitpid(last, NULL, 0), last);
     tree_find_readers(getpid(), &readers);
     assert_int_equal(readers.n, 1); /* nobody writes to the second any more */
     assert_int_equal(tree_signal_but(getpid(), &readers, SIGKILL), 1);
+    assert_int_equal(waitpid(b, NULL, 0), b);
     tree_readers_release(&readers);
     assert_int_equal(tree_signal_but(getpid(), &readers, SIGKILL), 1);
-    assert_int_equal(reap_all(), 3);
+    assert_int_equal(reap_all(), 1);
     int all[] = {p[0], p[1], ab[0], ab[1], bc[0], bc[1]};
     for (size_t i = 0; i < array_len(all); i++)
         close(all[i]);
