@@ -33,7 +33,7 @@ struct uploads {
     struct map *map;
     uv_timer_t timer;
     bool is_running, is_swept, is_closing;
-    struct uploads_turn *turns; /* as they came, those that go on as well */
+    struct turns turns;
 };
 
 static const char *const states[] =
@@ -93,54 +93,26 @@ int uploads_ask_root(const struct uploads *us, struct err *err)
 
 /* ---- turns ---- */
 
-/* How many go on; of this user, or of all (NULL). */
-static int uploads_writers(const struct uploads *us, const char *user)
-{
-    int n = 0;
-    for (const struct uploads_turn *t = us->turns; t; t = t->next)
-        n += t->goes_on && (!user || !strcmp(t->user, user));
-    return n;
-}
-
 /* Nobody's turn comes before argusd has looked at the root once: until then a root that argusd has
  * still to prepare looks like one that lost its mount. */
-static struct uploads_turn *uploads_next_turn(const struct uploads *us)
-{
-    bool may = us->is_closing || cluster_root_is_known(us->p.cluster);
-    if (!may || uploads_writers(us, NULL) >= WRITERS)
-        return NULL;
-    for (struct uploads_turn *t = us->turns; t; t = t->next)
-        if (!t->goes_on && uploads_writers(us, t->user) < WRITERS_OF_USER)
-            return t;
-    return NULL;
-}
-
 static void uploads_start_turns(struct uploads *us)
 {
-    for (struct uploads_turn *t; (t = uploads_next_turn(us));) {
-        t->goes_on = true;
-        t->start(t->arg);
+    bool may = us->is_closing || cluster_root_is_known(us->p.cluster);
+    for (struct turn *t; may && (t = turns_next(&us->turns, WRITERS));) {
+        const struct uploads_turn *x = container_of(t, struct uploads_turn, turn);
+        x->start(x->arg);
     }
 }
 
 void uploads_wait_turn(struct uploads *us, struct uploads_turn *t)
 {
-    struct uploads_turn **end = &us->turns;
-    while (*end)
-        end = &(*end)->next;
-    t->next = NULL;
-    t->goes_on = false;
-    *end = t;
+    turns_add(&us->turns, &t->turn);
     uploads_start_turns(us);
 }
 
 void uploads_end_turn(struct uploads *us, struct uploads_turn *t)
 {
-    struct uploads_turn **at = &us->turns;
-    while (*at && *at != t)
-        at = &(*at)->next;
-    if (*at)
-        *at = t->next;
+    turns_leave(&us->turns, &t->turn);
     uploads_start_turns(us);
 }
 
@@ -594,6 +566,7 @@ struct uploads *uploads_new(const struct uploads_parts *parts)
     unsigned char seed[16];
     struct uploads *us = xcalloc(1, sizeof(*us));
     us->p = *parts;
+    us->turns.most_of_one = WRITERS_OF_USER;
     random_bytes(seed, sizeof(seed));
     us->map = map_new(seed);
     return us;

@@ -12,6 +12,7 @@
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/events.h"
 #include "argusd/ground/settings.h"
+#include "argusd/ground/turns.h"
 #include "base/digest/hash.h"
 #include "fsroot/content/upload.h"
 #include "http/http.h"
@@ -158,9 +159,7 @@ void uploads_let_go(struct uploads *us, struct upload *u);
 /* A place among those who write to the shared root at once; start(arg) is called when there is.
  * Those of one user leave places to others. */
 struct uploads_turn {
-    struct uploads_turn *next;
-    const char *user; /* borrowed until the turn has ended */
-    bool goes_on;
+    struct turn turn;
     void (*start)(void *arg);
     void *arg;
 };

@@ -154,7 +154,8 @@ static void write_piece(struct receiving *x, struct buf *taken, bool is_last)
     x->piece = *taken;
     *taken = BUF_INIT(0);
     x->is_last = is_last;
-    x->turn = (struct uploads_turn){.user = x->u->user, .start = uploads_receive_start, .arg = x};
+    x->turn = (struct uploads_turn){
+        .turn = {.user = x->u->user}, .start = uploads_receive_start, .arg = x};
     uploads_wait_turn(x->us, &x->turn);
 }
 

@@ -1,72 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.c - uv_queue_work with one allocation and two plain functions, and the shares of users; see
- * work.h. The line is as short as users may have requests: it is walked. */
+/* work.c - uv_queue_work with one allocation and two plain functions, in the turn of its user; see
+ * work.h. */
 #include "argusd/ground/work.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "argusd/ground/turns.h"
 #include "base/mem.h"
-
-struct work_shares {
-    struct work *first; /* of users: as they came, those that run as well */
-};
 
 struct work {
     uv_work_t req;
     work_f run, done;
     void *arg;
     uv_loop_t *loop;
-    char *user; /* NULL: argusd's own */
-    bool runs;
-    struct work *next;
+    char *user; /* NULL: argusd's own, which has no turn */
+    struct turn turn;
 };
-
-/* How many run; of this user, or of all (NULL). */
-static size_t work_running(const struct work_shares *ws, const char *user)
-{
-    size_t n = 0;
-    for (const struct work *w = ws->first; w; w = w->next)
-        n += w->runs && (!user || !strcmp(w->user, user));
-    return n;
-}
-
-static struct work *work_next(const struct work_shares *ws)
-{
-    struct work *next = NULL;
-    size_t least = WORK_OF_USER_MAX;
-    if (work_running(ws, NULL) >= WORK_OF_USERS_MAX)
-        return NULL;
-    for (struct work *w = ws->first; w && least; w = w->next) {
-        size_t his = w->runs ? least : work_running(ws, w->user);
-        if (his < least) {
-            next = w;
-            least = his;
-        }
-    }
-    return next;
-}
 
 static void work_begin(struct work *w);
 
-static void work_pump(const struct work_shares *ws)
+static void work_pump(struct turns *shares)
 {
-    for (struct work *w; (w = work_next(ws));) {
-        w->runs = true;
-        work_begin(w);
-    }
-}
-
-static void work_leave(struct work_shares *ws, const struct work *w)
-{
-    struct work **at = &ws->first;
-    while (*at && *at != w)
-        at = &(*at)->next;
-    if (*at)
-        *at = w->next;
-    work_pump(ws);
+    for (struct turn *t; (t = turns_next(shares, WORK_OF_USERS_MAX));)
+        work_begin(container_of(t, struct work, turn));
 }
 
 static void on_work(uv_work_t *req)
@@ -81,8 +38,10 @@ static void work_on_done(uv_work_t *req, int status)
     work_f done = w->done;
     void *arg = w->arg;
     (void)status; /* nobody cancels */
-    if (w->user)
-        work_leave(w->loop->data, w);
+    if (w->user) {
+        turns_leave(w->loop->data, &w->turn);
+        work_pump(w->loop->data);
+    }
     free(w->user);
     free(w);
     done(arg);
@@ -112,23 +71,23 @@ void work_start(uv_loop_t *loop, work_f run, work_f done, void *arg)
 
 void work_start_for(uv_loop_t *loop, const char *user, work_f run, work_f done, void *arg)
 {
-    struct work_shares *ws = loop->data;
+    struct turns *shares = loop->data;
     struct work *w = work_new(loop, run, done, arg);
-    if (!ws) {
+    if (!shares) {
         work_begin(w);
         return;
     }
     w->user = xstrdup(user ? user : "");
-    struct work **end = &ws->first;
-    while (*end)
-        end = &(*end)->next;
-    *end = w;
-    work_pump(ws);
+    w->turn.user = w->user;
+    turns_add(shares, &w->turn);
+    work_pump(shares);
 }
 
 void work_shares_new(uv_loop_t *loop)
 {
-    loop->data = xcalloc(1, sizeof(struct work_shares));
+    struct turns *shares = xcalloc(1, sizeof(*shares));
+    shares->most_of_one = WORK_OF_USER_MAX;
+    loop->data = shares;
 }
 
 void work_shares_free(uv_loop_t *loop)

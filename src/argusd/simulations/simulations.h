@@ -7,7 +7,7 @@
 #pragma once
 #include <uv.h>
 
-#include "argusd/kit/turns.h"
+#include "argusd/ground/turns.h"
 #include "base/field.h"
 #include "core/past/simulation.h"
 #include "store/store.h"

@@ -140,7 +140,7 @@ static void write_code(struct reading *x)
     x->working = true;
     if (x->is_last)
         http_req_on_close(x->req, form_on_gone, x);
-    x->turn = (struct uploads_turn){.user = x->user, .start = form_start, .arg = x};
+    x->turn = (struct uploads_turn){.turn = {.user = x->user}, .start = form_start, .arg = x};
     uploads_wait_turn(x->f->us, &x->turn);
 }
 

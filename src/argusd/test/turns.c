@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of turns.c: who goes on, who waits and who is refused. */
-#include "argusd/kit/turns.h"
+#include "argusd/ground/turns.h"
 
 #include "base/unit.h"
 
