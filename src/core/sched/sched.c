@@ -107,7 +107,7 @@ void sched_free(struct sched *s)
     pass_release(s);
     foresight_release(s);
     queue_release(s);
-    order_release(s);
+    listed_release(s);
     hosts_release(s);
     kinds_release(s);
     for (uint32_t i = 1; i < s->pools.n; i++)

@@ -195,7 +195,7 @@ void *sched_queue_at(struct sched *s, size_t i, usec_t now)
     return i < s->listed.jobs.n ? waiting_at(s, s->listed.jobs.v[i])->f.job : NULL;
 }
 
-void order_release(struct sched *s)
+void listed_release(struct sched *s)
 {
     numbers_release(&s->listed.jobs);
     free(s->listed.heap.v);

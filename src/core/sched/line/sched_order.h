@@ -10,7 +10,7 @@
 struct rank order_rank(const struct sched *s, uint32_t job);
 /* The job's place, from 1, among those that compete for the same nodes. */
 int order_place(struct sched *s, uint32_t job);
-void order_release(struct sched *s);
+void listed_release(struct sched *s);
 
 /* Heap of candidates, the best first. */
 bool candidate_before(const struct candidate *a, const struct candidate *b);
