@@ -7,31 +7,9 @@
 #include "base/str.h"
 #include "base/strv.h"
 #include "base/text.h"
-#include "base/unit.h"
 #include "base/unit_message.h"
-#include "core/finding/finding.h"
-#include "core/finding/rules/finding_rules.h"
 #include "core/spec/spec.h"
-
-static struct finding_rules *rules;
-
-static int set_up(void **state)
-{
-    struct err err = {0};
-    (void)state;
-    if (finding_rules_built_in(&rules, &err) < 0) {
-        print_error("%s\n", err.text);
-        return -1;
-    }
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    finding_rules_free(rules);
-    return 0;
-}
+#include "finding_world.h"
 
 static void judge_cut(const char *log,
                       size_t n,
@@ -908,5 +886,5 @@ int main(void)
         cmocka_unit_test(alike_lines),
         cmocka_unit_test(sources),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, finding_set_up, finding_tear_down);
 }

@@ -2,24 +2,7 @@
 /* What people ran into elsewhere, as findings: a class, and an advice that names what to do. */
 #include <string.h>
 
-#include "base/unit.h"
-#include "core/finding/finding.h"
-#include "core/finding/rules/finding_rules.h"
-
-static struct finding_rules *rules;
-
-static int reports_set_up(void **state)
-{
-    (void)state;
-    return finding_rules_built_in(&rules, NULL);
-}
-
-static int reports_tear_down(void **state)
-{
-    (void)state;
-    finding_rules_free(rules);
-    return 0;
-}
+#include "finding_world.h"
 
 static void reports_judge(const char *log, const struct finding_facts *facts, struct finding *ret)
 {
@@ -125,5 +108,5 @@ int main(void)
         cmocka_unit_test(the_environment_and_the_data),
         cmocka_unit_test(a_command_that_does_not_start),
     };
-    return cmocka_run_group_tests(tests, reports_set_up, reports_tear_down);
+    return cmocka_run_group_tests(tests, finding_set_up, finding_tear_down);
 }

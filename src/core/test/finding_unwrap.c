@@ -7,33 +7,11 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "base/unit.h"
-#include "core/finding/finding.h"
 #include "core/finding/read/finding_unwrap.h"
 #include "core/finding/rules/finding_rule.h"
-#include "core/finding/rules/finding_rules.h"
+#include "finding_world.h"
 
 enum { LOG_MAX = 1 << 20 };
-
-static struct finding_rules *rules;
-
-static int unwrap_set_up(void **state)
-{
-    struct err err = {0};
-    (void)state;
-    if (finding_rules_built_in(&rules, &err) < 0) {
-        print_error("%s\n", err.text);
-        return -1;
-    }
-    return 0;
-}
-
-static int unwrap_tear_down(void **state)
-{
-    (void)state;
-    finding_rules_free(rules);
-    return 0;
-}
 
 /* What stands around each line; a line is a text of JSON, or plain. One that has a level says as
  * much as a line that begins with it. */
@@ -287,5 +265,5 @@ int main(void)
         cmocka_unit_test(the_place_is_that_of_the_source),
         cmocka_unit_test(what_is_no_text),
     };
-    return cmocka_run_group_tests(tests, unwrap_set_up, unwrap_tear_down);
+    return cmocka_run_group_tests(tests, finding_set_up, finding_tear_down);
 }
