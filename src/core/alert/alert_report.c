@@ -63,16 +63,16 @@ static const char *const told_words[] = {
 
 const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg)
 {
-    bool is_job = str_starts(i->cause, "job/");
-    if (!sees || (!is_job && !str_starts(i->cause, "quota/")))
+    enum alert_of of = str_starts(i->cause, "job/") ? ALERT_OF_JOB : ALERT_OF_QUOTA;
+    const char *name = strchr(i->cause, '/');
+    if (!sees || (of == ALERT_OF_QUOTA && !str_starts(i->cause, "quota/")))
         return i->cause; /* everybody sees machines */
     for (size_t k = 0; k < i->alerts.n; k++) {
         const struct alert *a = incident_alert(i, k);
-        _cleanup_(freep) char *about = xasprintf("%s/%s", alert_of_names[a->of], a->name);
-        if (str_eq(about, i->cause) && sees(a, arg))
+        if (a->of == (int)of && str_eq(a->name, name + 1) && sees(a, arg))
             return i->cause;
     }
-    return alert_of_names[is_job ? ALERT_OF_JOB : ALERT_OF_QUOTA];
+    return alert_of_names[of];
 }
 
 struct report {

@@ -108,8 +108,7 @@ static const char *misstart_no_format(const struct program *p)
         memchr(p->head, '\0', p->n) || (p->n >= 4 && !memcmp(p->head, "\x7f\x45LF", 4));
     return is_binary                               ? "command_foreign"
            : p->n >= 3 && !memcmp(p->head, bom, 3) ? "command_bom"
-           : p->interpreter && !*p->interpreter    ? "command_no_shebang"
-           : p->interpreter                        ? NULL
+           : p->interpreter && *p->interpreter     ? NULL
                                                    : "command_no_shebang";
 }
 

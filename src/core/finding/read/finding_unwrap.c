@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "core/finding/read/finding_unwrap.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -12,11 +11,16 @@
 #include "base/str.h"
 
 /* Texts of a record which are its message; those that are sure need nothing beside them. */
+#define MESSAGE(key, is_sure)                                                                      \
+    {                                                                                              \
+        key, "\"" key "\"", is_sure                                                                \
+    }
 static const struct {
-    const char *key;
+    const char *key, *quoted;
     bool is_sure;
-} MESSAGES[] = {{"log", true},      {"MESSAGE", true}, {"textPayload", true},
-                {"message", false}, {"msg", false},    {"line", false}};
+} MESSAGES[] = {MESSAGE("log", true),      MESSAGE("MESSAGE", true), MESSAGE("textPayload", true),
+                MESSAGE("message", false), MESSAGE("msg", false),    MESSAGE("line", false)};
+#undef MESSAGE
 /* What no other JSON than a record of a log has. */
 static const char *const BESIDE[] = {"time",   "timestamp", "@timestamp", "ts",          "_time",
                                      "level",  "levelname", "severity",   "stream",      "asctime",
@@ -43,14 +47,9 @@ void unwrap_release(struct unwrap *u)
 
 static bool unwrap_is_record(const char *p, size_t n)
 {
-    char key[32];
-    if (!n || *p != '{')
-        return false;
-    for (size_t i = 0; i < array_len(MESSAGES); i++) {
-        int k = snprintf(key, sizeof(key), "\"%s\"", MESSAGES[i].key);
-        if (memmem(p, n, key, (size_t)k))
+    for (size_t i = 0; n && *p == '{' && i < array_len(MESSAGES); i++)
+        if (memmem(p, n, MESSAGES[i].quoted, strlen(MESSAGES[i].quoted)))
             return true;
-    }
     return false;
 }
 
