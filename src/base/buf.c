@@ -150,3 +150,11 @@ char *buf_take(struct buf *b)
     *b = BUF_INIT(b->max);
     return s;
 }
+
+char *buf_take_whole(struct buf *b)
+{
+    if (!b->failed)
+        return buf_take(b);
+    buf_release(b);
+    return NULL;
+}

@@ -56,6 +56,8 @@ void buf_consume(struct buf *b, size_t n);
 const char *buf_str(const struct buf *b);
 /* The heap string moves to the caller ("" when empty); the buffer is empty again. */
 char *buf_take(struct buf *b);
+/* The same of a whole text: NULL if anything did not fit, and the buffer is empty all the same. */
+char *buf_take_whole(struct buf *b);
 
 /* Makes room for n bytes more; 0 or -EMSGSIZE. For the functions below. */
 int buf_grow(struct buf *b, size_t n);

@@ -87,8 +87,5 @@ char *placement_text(const struct placement_seen *seen)
     struct jout o = jout_begin(&out);
     field_to_json(&placement_table, &page, FIELD_ALL, FIELD_PAGE, &o, NULL);
     free(page.nodes.v);
-    if (!out.failed)
-        return buf_take(&out);
-    buf_release(&out);
-    return NULL;
+    return buf_take_whole(&out);
 }

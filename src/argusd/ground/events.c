@@ -97,10 +97,8 @@ static char *changed_data(const struct events_note *note)
     jout_raw(&j, "before", str_or(note->before, "null"));
     jout_raw(&j, "after", str_or(note->after, "null"));
     jout_close(&j, '}');
-    if (!out.failed)
-        return buf_take(&out);
-    buf_release(&out);
-    return xstrdup("{\"before\":null,\"after\":null,\"cut\":true}");
+    char *whole = buf_take_whole(&out);
+    return whole ? whole : xstrdup("{\"before\":null,\"after\":null,\"cut\":true}");
 }
 
 static void put_thing(struct store_event *row, const struct access_thing *thing)

@@ -277,10 +277,8 @@ static const struct field_table stored_table = FIELD_TABLE(NULL, stored_rows, pr
 /* A list that is too long is none: half of one cannot be read. */
 static char *take_list(struct buf *out)
 {
-    if (!out->failed)
-        return buf_take(out);
-    buf_release(out);
-    return xstrdup("[]");
+    char *whole = buf_take_whole(out);
+    return whole ? whole : xstrdup("[]");
 }
 
 char *problems_to_stored(const struct problems *ps)

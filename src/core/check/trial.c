@@ -166,10 +166,9 @@ static char *shown(const json_t *root, const struct field_list *found, bool ok)
     field_to_json(&trial_result_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     page.findings = (struct field_list){0}; /* not the page's */
     field_release(&trial_result_table, &page);
-    if (!out.failed)
-        return buf_take(&out);
-    buf_release(&out);
-    return xstrdup(ok ? "{\"ok\":true,\"findings\":[]}" : "{\"ok\":false,\"findings\":[]}");
+    char *whole = buf_take_whole(&out);
+    return whole ? whole
+                 : xstrdup(ok ? "{\"ok\":true,\"findings\":[]}" : "{\"ok\":false,\"findings\":[]}");
 }
 
 int trial_read(const char *text,

@@ -50,10 +50,7 @@ static char *hydra_quote_value(const char *key, const char *value)
         (void)buf_addc(&out, *s);
     }
     (void)buf_addc(&out, '\'');
-    if (!out.failed)
-        return buf_take(&out);
-    buf_release(&out);
-    return NULL;
+    return buf_take_whole(&out);
 }
 
 /* {"a": 1} as others write it: Hydra's keys have no quotes. */
@@ -70,10 +67,7 @@ static char *hydra_bare_keys(const char *key, const char *value)
             (void)buf_addc(&out, *s);
         s += n ? n : 1;
     }
-    if (!out.failed)
-        return buf_take(&out);
-    buf_release(&out);
-    return NULL;
+    return buf_take_whole(&out);
 }
 
 /* Without what stands around the key and '='. NULL: there is no '='. */

@@ -260,10 +260,7 @@ static char *hydra_unquote(const char *s, size_t n)
         if (i + 1 < n)
             (void)buf_addc(&out, s[i++]);
     }
-    if (!out.failed)
-        return buf_take(&out);
-    buf_release(&out);
-    return NULL;
+    return buf_take_whole(&out);
 }
 
 static bool hydra_take_quoted(struct hydra_parser *p)

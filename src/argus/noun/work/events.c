@@ -160,10 +160,7 @@ static char *events_filtered(const char *path, const struct events_opts *o)
     url_query(&whole, "kind", o->kind);
     url_query(&whole, "actor", o->actor);
     url_query(&whole, "object", o->object);
-    if (!whole.failed)
-        return buf_take(&whole);
-    buf_release(&whole);
-    return NULL;
+    return buf_take_whole(&whole);
 }
 
 /* Has anybody changed what happened? The server walks the chain; here its answer becomes words and
