@@ -74,12 +74,29 @@ static void test_full(void **state)
     join(&t, &more, "a");
 }
 
+/* Places that others could have stay free rather than that one has more than his share. */
+static void test_a_bound_for_one(void **state)
+{
+    (void)state;
+    struct turns t = {.most_of_one = 1};
+    struct turn mine[2], b = {.user = "b"};
+    for (int i = 0; i < 2; i++)
+        join(&t, &mine[i], "a");
+    assert_ptr_equal(turns_next(&t, MOST), &mine[0]);
+    assert_null(turns_next(&t, MOST));
+    turns_add(&t, &b);
+    assert_ptr_equal(turns_next(&t, MOST), &b);
+    turns_leave(&t, &mine[0]);
+    assert_ptr_equal(turns_next(&t, MOST), &mine[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_come),
         cmocka_unit_test(test_one_after_the_other),
         cmocka_unit_test(test_full),
+        cmocka_unit_test(test_a_bound_for_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,20 @@ static void test_take_and_consume(void **state)
     free(s);
 }
 
+static void test_a_whole_text_or_none(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT(4);
+    assert_int_equal(buf_adds(&b, "abc"), 0);
+    char *s = buf_take_whole(&b);
+    assert_string_equal(s, "abc");
+    free(s);
+    assert_int_equal(buf_adds(&b, "abc"), 0);
+    assert_int_equal(buf_adds(&b, "de"), -EMSGSIZE);
+    assert_null(buf_take_whole(&b));
+    assert_int_equal(b.len, 0);
+}
+
 static void test_numbers_and_room(void **state)
 {
     (void)state;
@@ -81,6 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ceiling_refuses_and_keeps), cmocka_unit_test(test_take_and_consume),
-        cmocka_unit_test(test_numbers_and_room), cmocka_unit_test(test_escaping)};
+        cmocka_unit_test(test_a_whole_text_or_none), cmocka_unit_test(test_numbers_and_room),
+        cmocka_unit_test(test_escaping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
