@@ -311,7 +311,7 @@ const char *message_words(const char *code, enum message_language in)
 static json_t *args_of(const char *code, const char *text)
 {
     json_t *args = NULL;
-    if (!text || *text != '{' || (!message_code(str_or(code, "")) && !str_starts(text, SAYS)) ||
+    if (!text || *text != '{' || (!str_starts(text, SAYS) && !message_code(str_or(code, ""))) ||
         json_parse(text, strlen(text), ARGS_MAX, &args, NULL) < 0)
         return NULL;
     if (json_is_object(args))

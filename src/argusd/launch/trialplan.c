@@ -373,12 +373,12 @@ static int trialplan_make_final(struct trialplan *p,
 /* Called by launchplan with what only it can make. */
 static int make(const struct launchplan_trial *t, void *arg, struct err *err)
 {
-    struct spec final;
+    struct spec held;
+    unsigned replaced; /* all of it is tried alike */
     struct launchplan_trial own = *t;
-    (void)spec_final(t->spec, &final); /* all of it is tried alike */
-    own.spec = &final;
+    own.spec = spec_final(t->spec, &held, &replaced);
     int r = trialplan_make_final(arg, &own, err);
-    spec_release(&final);
+    spec_release(&held);
     return r;
 }
 

@@ -51,13 +51,15 @@ static void submit_answer_send(struct http_req *req,
 void submit_answer(struct http_req *req,
                    struct api *a,
                    struct live *l,
-                   const char *changes,
+                   const struct submit_news *news,
                    int status)
 {
+    enum message_language language = http_req_principal(req)->language;
     struct store_job row;
     char location[128];
-    _cleanup_(freep) char *warnings =
-        problems_stored_say(l->extra.warnings, http_req_principal(req)->language);
+    _cleanup_(freep) char *warnings = news->warnings
+                                          ? problems_say(news->warnings, language)
+                                          : problems_stored_say(l->extra.warnings, language);
     record_job_row(l->job, NULL, NULL, &row);
     const struct submitted_page page = {.id = row.id,
                                         .state = row.state,
@@ -66,7 +68,7 @@ void submit_answer(struct http_req *req,
                                         .queued_at = row.queued_at,
                                         .warnings = warnings,
                                         .retry_of = l->extra.retry_of,
-                                        .changes = changes};
+                                        .changes = news->changes};
     text_printf(location, "/v1/jobs/%s", row.id);
     http_reply_header(req, "Location", location);
     submit_answer_send(req, a, &page, status);
@@ -79,7 +81,7 @@ static void answer_again(struct http_req *req, struct api *a, const char *id)
     struct live *l = jobs_find_id(a->jobs, id);
     const struct submitted_page page = {.id = id};
     if (l)
-        submit_answer(req, a, l, NULL, 200);
+        submit_answer(req, a, l, &(struct submit_news){0}, 200);
     else
         submit_answer_send(req, a, &page, 200);
 }

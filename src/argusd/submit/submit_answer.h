@@ -3,11 +3,17 @@
 #pragma once
 #include "argusd/kit/api.h"
 
-/* The new job. changes: of a retry, NULL else. */
+/* What is known while a spec is taken; both NULL when it was taken before. */
+struct submit_news {
+    const struct problems *warnings; /* NULL: those that the job keeps */
+    const char *changes;             /* JSON array, of a retry or change; NULL: none */
+};
+
+/* The job that a submit made, or made earlier. */
 void submit_answer(struct http_req *req,
                    struct api *a,
                    struct live *l,
-                   const char *changes,
+                   const struct submit_news *news,
                    int status);
 /* True if the request was answered: it repeats an earlier one, or contradicts it. asked: see
  * idempotency.h. */

@@ -262,7 +262,7 @@ static void submit_take(struct submit *s, const struct demand *d, char *taken_po
     jobs_busy(l);
     jobs_admit(a->jobs, now);
     if (s->req)
-        submit_answer(s->req, a, l, s->retry.changes, 201);
+        submit_answer(s->req, a, l, &(struct submit_news){&s->ps, s->retry.changes}, 201);
     else
         submit_own_end(s, l, NULL);
     jobs_idle(l);
@@ -337,7 +337,7 @@ static void submit_swap(struct submit *s, const struct demand *d, char *taken_po
     jobs_respec(l, &to, sealed, warnings);
     note_change(s, l, now);
     jobs_admit(a->jobs, now);
-    submit_answer(s->req, a, l, s->change.changes, 200);
+    submit_answer(s->req, a, l, &(struct submit_news){&s->ps, s->change.changes}, 200);
     jobs_idle(l);
     store_flush_if_idle(a->store);
 }

@@ -175,13 +175,20 @@ static const struct {
     {"Cannot allocate memory", "无法分配内存"},
 };
 
+static bool is_word_key(const char *key)
+{
+    size_t i = 0;
+    while (i < array_len(word_keys) && strcmp(word_keys[i], key) != 0)
+        i++;
+    return i < array_len(word_keys);
+}
+
 const char *message_word(const char *key, const char *word, enum message_language in)
 {
-    size_t i = 0, k = 0;
-    while (k < array_len(word_keys) && strcmp(word_keys[k], key) != 0)
-        k++;
-    while (i < array_len(words) && strcmp(words[i].word, word) != 0)
-        i++;
-    bool is_ours = in == MESSAGE_CHINESE && k < array_len(word_keys) && i < array_len(words);
-    return is_ours ? words[i].said : word;
+    if (in != MESSAGE_CHINESE || !is_word_key(key))
+        return word;
+    for (size_t i = 0; i < array_len(words); i++)
+        if (!strcmp(words[i].word, word))
+            return words[i].said;
+    return word;
 }

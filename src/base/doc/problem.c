@@ -317,6 +317,16 @@ static void problem_stored_say(const json_t *v, enum message_language language, 
     field_release(&stored_table, &row);
 }
 
+char *problems_say(const struct problems *ps, enum message_language language)
+{
+    if (!ps->n)
+        return xstrdup("[]");
+    struct buf out = BUF_INIT(2 * STORED_MAX);
+    struct jout j = jout_begin(&out);
+    problems_to_json(ps, language, &j, NULL);
+    return take_list(&out);
+}
+
 char *problems_stored_say(const char *stored, enum message_language language)
 {
     _cleanup_(json_unrefp) json_t *all = NULL;

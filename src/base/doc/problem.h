@@ -95,6 +95,8 @@ void problems_to_json(const struct problems *ps,
                       enum message_language language,
                       struct jout *j,
                       const char *key);
+/* The same array as a text of its own; heap. "[]" also where it would be too long. */
+char *problems_say(const struct problems *ps, enum message_language language);
 
 /* For the store: codes and arguments without the sentences. Heap. */
 char *problems_to_stored(const struct problems *ps);

@@ -104,8 +104,9 @@ void preflight_plan(const struct spec *s,
                     const struct preflight_where *where,
                     struct preflight_facts *ret)
 {
-    struct spec final;
-    unsigned replaced = spec_final(s, &final);
+    struct spec held;
+    unsigned replaced;
+    const struct spec *final = spec_final(s, &held, &replaced);
     *ret = (struct preflight_facts){0};
     preflight_add_file(ret, "code_path", PREFLIGHT_DIR, s->code_path);
     preflight_add_file(ret, "working_dir", PREFLIGHT_DIR, s->working_dir);
@@ -113,16 +114,16 @@ void preflight_plan(const struct spec *s,
     preflight_add_file(ret, "runtime_env.py_executable", PREFLIGHT_PROGRAM, s->py_executable);
     if (workload_is_verl((enum workload)s->workload)) {
         add_files(ret, placed_by(replaced, SPEC_REPLACED_TRAIN, "train_file"), PREFLIGHT_DATA,
-                  &final.train_file);
+                  &final->train_file);
         add_files(ret, placed_by(replaced, SPEC_REPLACED_VAL, "val_file"), PREFLIGHT_DATA,
-                  &final.val_file);
+                  &final->val_file);
         add_config_files(ret, s);
     }
     preflight_add_file(ret, placed_by(replaced, SPEC_REPLACED_REWARD, "reward_fn_path"),
-                       PREFLIGHT_REWARD, final.reward_file);
-    plan_model(&final, placed_by(replaced, SPEC_REPLACED_MODEL, "model_id"), where, ret);
+                       PREFLIGHT_REWARD, final->reward_file);
+    plan_model(final, placed_by(replaced, SPEC_REPLACED_MODEL, "model_id"), where, ret);
     plan_resume(s, where, ret);
-    spec_release(&final);
+    spec_release(&held);
 }
 
 bool preflight_has_work(const struct preflight_facts *f)
@@ -392,10 +393,10 @@ void preflight_judge(const struct spec *s,
 {
     preflight_judge_files(where, f, ps);
     if (f->model) {
-        struct spec final;
-        (void)spec_final(s, &final); /* what was replaced is in the facts */
-        preflight_judge_model(&final, where, f->real_root, f->model, ps);
-        spec_release(&final);
+        struct spec held;
+        unsigned replaced; /* it is in the facts */
+        preflight_judge_model(spec_final(s, &held, &replaced), where, f->real_root, f->model, ps);
+        spec_release(&held);
     }
     if (v) {
         judge_version(s, v, ps);

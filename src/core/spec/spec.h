@@ -165,14 +165,15 @@ bool spec_is_input_name(const char *text);
 must_check int spec_put_inputs(struct spec *s, const char *inputs, struct err *err);
 /* What the job will really read: `s` with the values of overrides that go before train_file,
  * val_file, model_id and reward_fn_path in their place. One whose value is only known later (${…})
- * leaves nothing there. *ret is released by spec_release(). Returns what was replaced. */
+ * leaves nothing there. The answer is borrowed from `s` where no override goes before a key, else
+ * from *held, which spec_release() releases in both cases. */
 enum spec_replaced {
     SPEC_REPLACED_TRAIN = 1 << 0,
     SPEC_REPLACED_VAL = 1 << 1,
     SPEC_REPLACED_MODEL = 1 << 2,
     SPEC_REPLACED_REWARD = 1 << 3,
 };
-unsigned spec_final(const struct spec *s, struct spec *ret);
+const struct spec *spec_final(const struct spec *s, struct spec *held, unsigned *ret_replaced);
 /* The key of the spec that this override's key (n bytes) goes before; NULL: none. */
 const char *spec_field_of_override(const struct spec *s, const char *key, size_t n);
 /* The model of model_id in that array: its directory, and its hash without the word "sha256:"; both

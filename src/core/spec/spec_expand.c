@@ -245,17 +245,18 @@ static void check_final_path(struct expansion *x, const char *path)
 /* What overrides put in the place of data, model and reward lies where those may lie. */
 static void check_final(struct expansion *x, const struct spec *s)
 {
-    struct spec final;
-    unsigned replaced = spec_final(s, &final);
-    for (size_t i = 0; replaced & SPEC_REPLACED_TRAIN && i < final.train_file.n; i++)
-        check_final_path(x, final.train_file.v[i]);
-    for (size_t i = 0; replaced & SPEC_REPLACED_VAL && i < final.val_file.n; i++)
-        check_final_path(x, final.val_file.v[i]);
+    struct spec held;
+    unsigned replaced;
+    const struct spec *final = spec_final(s, &held, &replaced);
+    for (size_t i = 0; replaced & SPEC_REPLACED_TRAIN && i < final->train_file.n; i++)
+        check_final_path(x, final->train_file.v[i]);
+    for (size_t i = 0; replaced & SPEC_REPLACED_VAL && i < final->val_file.n; i++)
+        check_final_path(x, final->val_file.v[i]);
     if (replaced & SPEC_REPLACED_MODEL)
-        check_final_path(x, final.model_id);
+        check_final_path(x, final->model_id);
     if (replaced & SPEC_REPLACED_REWARD)
-        check_final_path(x, final.reward_file);
-    spec_release(&final);
+        check_final_path(x, final->reward_file);
+    spec_release(&held);
 }
 
 int spec_expand(struct spec *s, const struct spec_roots *roots, struct problems *ps)

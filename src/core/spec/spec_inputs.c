@@ -150,13 +150,22 @@ static void put_part(struct spec *s, enum spec_replaced part, const struct strv 
         strv_add(list, texts->v[i]);
 }
 
+static const char *const reward_names[] = {"custom_reward_function.name",
+                                           "reward.custom_reward_function.name"};
+
+static bool has_reward_name(const struct spec *s)
+{
+    for (size_t i = 0; i < array_len(reward_names); i++)
+        if (spec_override_find(s, reward_names[i]))
+            return true;
+    return false;
+}
+
 static void put_reward_name(struct spec *s)
 {
-    static const char *const keys[] = {"custom_reward_function.name",
-                                       "reward.custom_reward_function.name"};
-    for (size_t i = 0; i < array_len(keys); i++) {
-        const char *value = spec_override_find(s, keys[i]);
-        _cleanup_(freep) char *text = value ? xasprintf("%s=%s", keys[i], value) : NULL;
+    for (size_t i = 0; i < array_len(reward_names); i++) {
+        const char *value = spec_override_find(s, reward_names[i]);
+        _cleanup_(freep) char *text = value ? xasprintf("%s=%s", reward_names[i], value) : NULL;
         struct hydra_value v = {0};
         if (text && hydra_read(text, &v) == HYDRA_FINE && v.is_known && v.texts.n == 1)
             set_str(&s->reward_function, v.texts.v[0]);
@@ -164,14 +173,26 @@ static void put_reward_name(struct spec *s)
     }
 }
 
-unsigned spec_final(const struct spec *s, struct spec *ret)
+/* The override that goes before what `p` is of, the last one of its key. NULL: none. */
+static const char *placed_value(const struct spec *s, const struct placed *p)
+{
+    return spec_is_placed(s, p) ? spec_override_find(s, p->key) : NULL;
+}
+
+static bool has_placed(const struct spec *s)
+{
+    for (size_t i = 0; s->overrides.n && i < array_len(placed_keys); i++)
+        if (placed_value(s, &placed_keys[i]))
+            return true;
+    return false;
+}
+
+static unsigned put_placed(const struct spec *s, struct spec *ret)
 {
     unsigned replaced = 0;
-    *ret = (struct spec){0};
-    spec_copy(ret, s);
     for (size_t i = 0; i < array_len(placed_keys); i++) {
         const struct placed *p = &placed_keys[i];
-        const char *value = spec_is_placed(s, p) ? spec_override_find(s, p->key) : NULL;
+        const char *value = placed_value(s, p);
         if (!value)
             continue;
         _cleanup_(freep) char *text = xasprintf("%s=%s", p->key, value);
@@ -182,7 +203,18 @@ unsigned spec_final(const struct spec *s, struct spec *ret)
         hydra_value_release(&v);
         replaced |= p->part;
     }
-    if (s->reward_fn_path || (replaced & SPEC_REPLACED_REWARD))
-        put_reward_name(ret);
     return replaced;
+}
+
+const struct spec *spec_final(const struct spec *s, struct spec *held, unsigned *ret_replaced)
+{
+    *held = (struct spec){0};
+    *ret_replaced = 0;
+    if (!has_placed(s) && !(s->reward_fn_path && has_reward_name(s)))
+        return s;
+    spec_copy(held, s);
+    *ret_replaced = put_placed(s, held);
+    if (s->reward_fn_path || (*ret_replaced & SPEC_REPLACED_REWARD))
+        put_reward_name(held);
+    return held;
 }

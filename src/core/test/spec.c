@@ -583,8 +583,16 @@ static void overrides_that_are_told(void **state)
 static void final_values(void **state)
 {
     struct result x;
-    struct spec final;
+    struct spec held;
+    unsigned replaced;
     (void)state;
+    read_all("workload: grpo\nn_gpus_per_node: 1\nmodel_id: /s/m\ntrain_file: /s/a\n"
+             "val_file: /s/b\noverrides: [trainer.logger=console]\n",
+             &x);
+    assert_ptr_equal(spec_final(&x.spec, &held, &replaced), &x.spec);
+    assert_int_equal(replaced, 0);
+    spec_release(&held);
+    release(&x);
     read_all(
         "workload: grpo\nn_gpus_per_node: 1\nmodel_id: /s/m\ntrain_file: /s/a\nval_file: /s/b\n"
         "reward_fn_path: /s/r.py:one\n"
@@ -596,18 +604,18 @@ static void final_values(void **state)
         "  - reward.custom_reward_function.name=two\n",
         &x);
     assert_int_equal(x.ps.errors, 0);
-    assert_int_equal(spec_final(&x.spec, &final),
-                     SPEC_REPLACED_TRAIN | SPEC_REPLACED_VAL | SPEC_REPLACED_REWARD);
-    assert_int_equal(final.train_file.n, 2);
-    assert_string_equal(final.train_file.v[0], "/s/c d");
-    assert_string_equal(final.train_file.v[1], "/s/e");
-    assert_int_equal(final.val_file.n, 0);
-    assert_string_equal(final.model_id, "/s/m");
-    assert_null(final.reward_file);
-    assert_string_equal(final.reward_module, "own.reward");
-    assert_string_equal(final.reward_function, "two");
+    const struct spec *final = spec_final(&x.spec, &held, &replaced);
+    assert_int_equal(replaced, SPEC_REPLACED_TRAIN | SPEC_REPLACED_VAL | SPEC_REPLACED_REWARD);
+    assert_int_equal(final->train_file.n, 2);
+    assert_string_equal(final->train_file.v[0], "/s/c d");
+    assert_string_equal(final->train_file.v[1], "/s/e");
+    assert_int_equal(final->val_file.n, 0);
+    assert_string_equal(final->model_id, "/s/m");
+    assert_null(final->reward_file);
+    assert_string_equal(final->reward_module, "own.reward");
+    assert_string_equal(final->reward_function, "two");
     assert_string_equal(x.spec.train_file.v[0], "/s/a");
-    spec_release(&final);
+    spec_release(&held);
     release(&x);
     refused("workload: sft\nn_gpus_per_node: 1\nmodel_id: /s/m\ntrain_file: /s/a\n"
             "overrides: [data.train_files=/nowhere/x.parquet]\n",
