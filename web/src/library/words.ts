@@ -21,7 +21,7 @@ export const w = words({
     format: ["Format", "格式"],
     fits: ["Fits", "适用于"],
     size: ["Size", "大小"],
-    files: ["Files", "文件"],
+    files: ["Files", "文件数"],
     owner: ["Owner", "所有者"],
     common: ["common", "公共"],
     uses: ["Uses", "使用"],

@@ -8,7 +8,7 @@ export const w = words({
     empty_text: ["Drop files here, or choose some.", "将文件拖到此处，或选择文件。"],
     size: ["Size", "大小"],
     changed: ["Changed", "修改于"],
-    kind: ["Kind", "类型"],
+    kind: ["Kind", "类别"],
     directory: ["directory", "目录"],
     file: ["file", "文件"],
     link: ["link", "链接"],

@@ -9,7 +9,7 @@ export const w = words({
     by: ["Asked by", "提出者"],
     approvals: ["Approvals", "批准"],
     risk: ["GPU-hours at risk", "有风险的 GPU 时"],
-    expires: ["Expires", "过期"],
+    expires: ["Expires", "到期"],
     none: ["No plans", "没有计划"],
     none_text: [
         "What is dangerous is planned first: draining or removing a machine, restarting the head, cleaning up checkpoints, stopping many jobs. A plan shows what it would touch and does nothing by itself.",
@@ -49,7 +49,7 @@ export const w = words({
     s_done: ["done", "完成"],
     s_failed: ["failed", "失败"],
     s_broken_off: ["broken off", "中断"],
-    f_ends_before: ["ends before", "在此之前结束"],
+    f_ends_before: ["ends before", "届时已结束"],
     f_stopped: ["stopped", "停止"],
     f_restarted: ["goes back to the queue", "回到队列"],
     f_waited_for: ["runs to its end", "运行到结束"],

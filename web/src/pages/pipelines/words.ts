@@ -27,7 +27,7 @@ export const w = words({
     took: ["Took", "耗时"],
     next: ["Next", "下次"],
     schedule: ["Schedule", "定时"],
-    changed: ["Changed", "更改于"],
+    changed: ["Changed", "修改于"],
     waits_turn: ["waits for an earlier run", "等待先前的运行"],
     params: ["Parameters", "参数"],
     no_params: ["It has no parameters.", "没有参数。"],

@@ -23,7 +23,7 @@ const w = words({
     empty_text: ["Save a spec as a preset on the page of a new job.", "在“新建作业”页将规格存为预设。"],
     about: ["What it is for", "用途"],
     shipped: ["shipped", "自带"],
-    changed: ["Changed", "更改于"],
+    changed: ["Changed", "修改于"],
     by: ["By", "由"],
     holes: ["Holes", "参数"],
     hole: ["Hole", "参数"],

@@ -15,7 +15,7 @@ export const w = words({
     errors: ["Errors/min", "错误/分钟"],
     errors_title: ["Errors per minute", "每分钟错误数"],
     refused: ["Refused/min", "限流拒绝/分钟"],
-    tokens: ["Tokens/s", "令牌/秒"],
+    tokens: ["Tokens/s", "词元/秒"],
     tokens_title: ["Tokens per second", "每秒令牌数"],
     in_flight: ["Under way", "处理中"],
     none: ["No services yet", "还没有服务"],
@@ -192,5 +192,5 @@ export const w = words({
     keep_go: ["Change what is kept", "更改保留方式"],
     s_change: ["Change", "修改"],
     keep_title: ["What becomes of the version before", "上一版本的去向"],
-    keep_done: ["Changed", "已更改"],
+    keep_done: ["Changed", "已修改"],
 });
