@@ -168,7 +168,7 @@ def test_a_run_is_cancelled_and_its_graph_is_live(browser, world):
     run = world.argusd.call("POST", "/v1/pipelines/held:run", {}, token="user").json()["id"]
     page = browser.open(f"/pipelines/held/{run}", ".pipe-box.t-run")
     page.click(".head .btn:has-text('Cancel')")
-    assert "1 jobs of it are stopped" in page.inner_text("[role=dialog]")
+    assert "1 job of it is stopped" in page.inner_text("[role=dialog]")
     page.click("[role=dialog] .btn.main")
     over(page, "Cancelled")
     page.context.close()

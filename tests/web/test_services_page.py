@@ -84,7 +84,7 @@ def test_a_service_from_its_first_version_to_its_end(browser, world):
     act(page, "Deploy a version")
     page.fill("[role=dialog] label:has-text('Tokens per user') input", "0")
     assert line(page) == "argus service deploy sums --tokens-per-minute 0"
-    assert "holds 1 GPUs more" in page.inner_text("[role=dialog]")
+    assert "holds 1 GPU more" in page.inner_text("[role=dialog]")
     do(page)
     page.wait_for_selector("tr.is-current:has-text('v2')")
     act(page, "Roll back")

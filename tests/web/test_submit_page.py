@@ -66,6 +66,14 @@ def test_what_is_wrong_stands_at_its_line_and_its_field(page):
     until(lambda: page.locator(".say.bad").count() == 0, "nothing is wrong any more")
 
 
+def test_what_is_wrong_is_said_in_the_language_that_is_chosen(page):
+    page.locator(".cm-content").fill(SPEC.replace("nnodes: 1", "nnodes: 0"))
+    wrong = page.locator("label:has([name=nnodes]) .say.bad")
+    until(lambda: wrong.count() and wrong.inner_text().isascii(), "it is said in English")
+    page.click(".bar .end .btn[lang]")
+    until(lambda: wrong.count() and not wrong.inner_text().isascii(), "it is said in Chinese")
+
+
 def test_a_submit_leads_to_the_job(page, world):
     page.wait_for_selector(".plan-acts .btn.main:not([disabled])")
     page.wait_for_selector("text=at once")

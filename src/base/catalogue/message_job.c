@@ -241,7 +241,7 @@ static const struct message_row rows[] = {
         "hook 不能约束它的 GPU 需求：{why}"),
     SAY("lease_broken", "outside of its lease: {places}", "超出其租约：{places}"),
     SAY("lease_place",
-        "{gpus} GPUs on '{node}', where it has {leased} ({holder})",
+        "{gpus} {gpus|GPU|GPUs} on '{node}', where it has {leased} ({holder})",
         "在 '{node}' 上 {gpus} 块 GPU，租约为 {leased} 块（{holder}）"),
     SAY("head_used",
         "{actor} runs on the head '{node}', which does no computing",
@@ -366,7 +366,7 @@ static const struct message_row rows[] = {
         "它结束的时间已超过项目 '{project}' 的保留期 {span}：将归档"),
     SAY("unarchived_job", "its files are back, as they were", "它的文件已按原样取回"),
     SAY("archived_job",
-        "{files} files, {bytes} bytes, are an archive of {packed}{removed|; its checkpoints were removed|}",
+        "{files} {files|file|files}, {bytes} bytes, are an archive of {packed}{removed|; its checkpoints were removed|}",
         "{files} 个文件、{bytes} 字节已成为 {packed} 字节的归档{removed|；其检查点已删除|}"),
 };
 const struct message_family message_job = MESSAGE_FAMILY(rows);

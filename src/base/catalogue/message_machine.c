@@ -141,7 +141,7 @@ static const struct message_row rows[] = {
         "the job that project '{project}' adopted is over: {state}",
         "项目 '{project}' 接管的作业已结束：{state}"),
     SAY("backup_made",
-        "backup '{name}' is made: {jobs} jobs, {events} events, {bytes} bytes",
+        "backup '{name}' is made: {jobs} {jobs|job|jobs}, {events} {events|event|events}, {bytes} bytes",
         "备份 '{name}' 已完成：{jobs} 个作业，{events} 个事件，{bytes} 字节"),
     SAY("backup_failed", "no backup could be made: {why}", "备份失败：{why}"),
     SAY("alert_refused",

@@ -4,14 +4,15 @@
 
 static const struct message_row rows[] = {
     /* ---- quotas and limits ---- */
-    SAY_FIX("quota_queued",
-            "{kind} '{account}' has {queued} jobs waiting and may have {limit} (queued)",
-            "{kind} '{account}' 已有 {queued} 个作业等待，最多 {limit} 个（queued）",
-            "wait until some have started",
-            "等其中一些启动后再提交"),
     SAY_FIX(
         "quota_queued",
-        "user '{user}' has {queued} jobs waiting and may have {limit} (limits.queued_jobs_per_user)",
+        "{kind} '{account}' has {queued} {queued|job|jobs} waiting and may have {limit} (queued)",
+        "{kind} '{account}' 已有 {queued} 个作业等待，最多 {limit} 个（queued）",
+        "wait until some have started",
+        "等其中一些启动后再提交"),
+    SAY_FIX(
+        "quota_queued",
+        "user '{user}' has {queued} {queued|job|jobs} waiting and may have {limit} (limits.queued_jobs_per_user)",
         "用户 '{user}' 已有 {queued} 个作业等待，最多 {limit} 个（limits.queued_jobs_per_user）",
         "wait until some have started, or ask an admin for a quota",
         "等其中一些启动后再提交，或请管理员设置配额"),
@@ -270,7 +271,9 @@ static const struct message_row rows[] = {
     SAY("log_no_list",
         "source '{source}' has no list: worker or scene",
         "来源 '{source}' 没有列表：worker 或 scene"),
-    SAY("no_attempt", "{job} has {attempts} attempts", "{job}有 {attempts} 次尝试"),
+    SAY("no_attempt",
+        "{job} has {attempts} {attempts|attempt|attempts}",
+        "{job}有 {attempts} 次尝试"),
     SAY("no_log",
         "attempt {attempt} of {job} has no log '{file}'",
         "{job}的第 {attempt} 次尝试没有日志 '{file}'"),
@@ -363,7 +366,7 @@ static const struct message_row rows[] = {
         "{job} is archived: 'argus unarchive {name}' brings its files back",
         "{job}已归档：'argus unarchive {name}' 取回其文件"),
     SAY("archives_busy",
-        "{jobs} jobs wait to be archived or brought back",
+        "{jobs} {jobs|job waits|jobs wait} to be archived or brought back",
         "已有 {jobs} 个作业等待归档或取回"),
     SAY("job_not_archived", "{job} is not archived", "{job}没有归档"),
     SAY("command_line_long", "the command line is longer than 1 MiB", "命令行超过 1 MiB"),

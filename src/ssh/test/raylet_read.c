@@ -140,7 +140,7 @@ static void test_health(void **state)
         {"ROOT_MS=1001\nSTEP=end\n", "root_slow", "took 1s"},
         {"STEP=gpus\n", "gpu_trouble", "nvidia-smi hangs"},
         {"NVIDIA=1\nGPU=No devices were found\nSTEP=end\n", "gpu_trouble", "No devices"},
-        {"NVIDIA=1\nGPU=H200, 5, 0\nSTEP=end\n", "gpu_trouble", "shows 1 GPUs, and the node has 2"},
+        {"NVIDIA=1\nGPU=H200, 5, 0\nSTEP=end\n", "gpu_trouble", "shows 1 GPU, and the node has 2"},
         {"NVIDIA=1\nGPU=H200, 5, 0\nGPU=H200, 5, 0\nXID=9000 8000 79 PCI:0000:3b\nSTEP=end\n",
          "gpu_trouble", "Xid 79 (PCI:0000:3b)"},
         {"DISK_KB=9999999 10\nSTEP=end\n", "disk_full", "0 GiB free"},

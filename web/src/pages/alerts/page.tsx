@@ -91,6 +91,7 @@ const alertCols = (past: boolean): Col<Alert>[] => [
         key: "name",
         title: w("subject"),
         width: 220,
+        wide: true,
         draw: (a) => <Subject of={a} />,
         csv: (a) => `${a.kind}/${a.name}`,
     },
@@ -287,7 +288,11 @@ function Rules() {
         {
             key: "when",
             title: w("when"),
-            draw: (r) => <code title={visible(r.when)}>{visible(r.when)}</code>,
+            draw: (r) => (
+                <code class="reads" title={visible(r.when)}>
+                    {visible(r.when)}
+                </code>
+            ),
             csv: (r) => r.when,
         },
         {

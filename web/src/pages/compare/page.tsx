@@ -22,7 +22,7 @@ import { differences, sinceStart, trainingTime, usedBy } from "./differ";
 import "./page.css";
 
 const w = words({
-    n_jobs: ["{0} jobs", "{0} 个作业"],
+    n_jobs: ["{0} {0|job|jobs}", "{0} 个作业"],
     pick: ["Pick two to eight jobs", "请选择 2 至 8 个作业"],
     pick_text: [
         "Choose them in the list of jobs, by their boxes or by x, and press Compare.",

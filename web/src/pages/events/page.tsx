@@ -32,7 +32,10 @@ const w = words({
     ],
     check: ["Check the chain", "校验链"],
     checking: ["Checking…", "校验中…"],
-    whole: ["The chain is whole: {0} events, the newest {1} with hash {2}", "链完整：{0} 条事件，最新 {1}，哈希 {2}"],
+    whole: [
+        "The chain is whole: {0} {0|event|events}, the newest {1} with hash {2}",
+        "链完整：{0} 条事件，最新 {1}，哈希 {2}",
+    ],
     broken: ["The chain is broken at event {0}", "链在事件 {0} 处断裂"],
     copy_hash: ["Copy the hash, to be kept elsewhere", "复制哈希以便另行保存"],
     event: ["Event", "事件"],
@@ -92,12 +95,19 @@ const columns = (): Col<Event>[] => [
         ),
         csv: (e) => e.kind,
     },
-    { key: "object", title: w("object"), width: 220, draw: (e) => <ObjectLink of={e.object} />, csv: (e) => e.object },
+    {
+        key: "object",
+        title: w("object"),
+        width: 220,
+        wide: true,
+        draw: (e) => <ObjectLink of={e.object} />,
+        csv: (e) => e.object,
+    },
     {
         key: "text",
         title: w("what"),
         draw: (e) => (
-            <span class="mid" title={visible(e.text)}>
+            <span class="mid reads" title={visible(e.text)}>
                 {moved(e) ? `${e.from ?? "–"} → ${e.to ?? "–"} ` : ""}
                 {visible(e.text || e.reason.text)}
             </span>
@@ -108,6 +118,7 @@ const columns = (): Col<Event>[] => [
         key: "actor",
         title: w("actor"),
         width: 100,
+        wide: true,
         draw: (e) => (
             <a href={here({ actor: e.actor })}>
                 <Text of={e.actor} />

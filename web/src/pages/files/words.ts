@@ -42,7 +42,7 @@ export const w = words({
     no_rows: ["Its rows cannot be read here: too large, or packed otherwise", "无法在此读取其行：过大或压缩方式不支持"],
     no_picture: ["It cannot be shown as a picture", "无法作为图片显示"],
     too_large: ["{0} are too much to look at here", "{0} 过大，无法在此预览"],
-    n_rows: ["{0} rows", "{0} 行"],
+    n_rows: ["{0} {0|row|rows}", "{0} 行"],
     rows_of: ["Rows of {0}", "{0} 的行"],
     first_part: ["The first {0} are shown", "仅显示前 {0}"],
     stop: ["Stop", "停止"],

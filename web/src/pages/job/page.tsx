@@ -260,12 +260,12 @@ function Checkpoints({ job, rows, total, may }: { job: Job; rows: Checkpoint[]; 
         >
             {rows.length ? (
                 <div class="tbl-wrap">
-                    <table class="tbl">
+                    <table class="tbl auto">
                         <thead>
                             <tr>
                                 <th>{t("step")}</th>
                                 <th>{t("state")}</th>
-                                <th class="num">{w("c_value")}</th>
+                                {best !== null && <th class="num">{w("c_value")}</th>}
                                 <th>{w("c_saved")}</th>
                                 <th class="num">{w("c_size")}</th>
                                 {may && <th class="act">{w("c_acts")}</th>}
@@ -292,12 +292,12 @@ function Checkpoints({ job, rows, total, may }: { job: Job; rows: Checkpoint[]; 
                                             {w(c.state)}
                                         </span>
                                     </td>
-                                    <td class="num">
-                                        {c.value !== null && c.value === best && (
-                                            <span class="flag ok best">{w("c_best")}</span>
-                                        )}{" "}
-                                        {figure(c.value)}
-                                    </td>
+                                    {best !== null && (
+                                        <td class="num">
+                                            {c.value === best && <span class="flag ok best">{w("c_best")}</span>}{" "}
+                                            {figure(c.value)}
+                                        </td>
+                                    )}
                                     <td>
                                         <Time at={c.at} as="ago" />
                                     </td>

@@ -113,7 +113,7 @@ export const w = words({
     publish_common: ["For everybody", "所有人可用"],
     publish_must: ["Give it a name", "请填写名称"],
     publish_done: ["{0} is being published", "正在发布 {0}"],
-    c_acts: ["Deeds", "操作"],
+    c_acts: ["Actions", "操作"],
     edit: ["Change and submit", "修改后提交"],
     driver: ["Driver", "驱动"],
     to_end: ["To the end", "到末尾"],
@@ -143,7 +143,7 @@ export const w = words({
     retry_of: ["Retry of", "重试自"],
     stop_title: ["Stop {0}?", "停止 {0}？"],
     stop_run: [
-        "{0} GPUs come back within a minute. It can be resumed from its last checkpoint{1}; the steps since then are lost.",
+        "{0} {0|GPU comes|GPUs come} back within a minute. It can be resumed from its last checkpoint{1}; the steps since then are lost.",
         "{0} 张 GPU 将在一分钟内归还。可从最近的检查点{1}恢复，其后的步数将丢失。",
     ],
     stop_none: [

@@ -2,7 +2,7 @@
 import { words } from "../../base/words";
 
 export const w = words({
-    sub: ["{0} of {1} nodes take jobs", "{0} / {1} 个节点接收作业"],
+    sub: ["{0} of {1} {1|node|nodes} take jobs", "{0} / {1} 个节点接收作业"],
     grid: ["Slots", "卡位"],
     table: ["Table", "表格"],
     actors: ["Actors", "Actor"],
@@ -50,7 +50,7 @@ export const w = words({
     peers: ["Network to others", "与其他节点的网络"],
     baseline: ["{0}% of the baseline", "基线的 {0}%"],
     events: ["What happened", "最近事件"],
-    no_events: ["Nothing was told of this node.", "暂无此节点的事件。"],
+    no_events: ["No event of this node yet.", "暂无此节点的事件。"],
     attached: [
         "Ray lists this machine and nobody registered it here: Argus uses it and does not touch it.",
         "该机器由 Ray 列出，未在此登记：Argus 使用但不操作它。",
@@ -69,8 +69,8 @@ export const w = words({
         "No new job starts there from now on. When nothing runs on it any more, its Ray is stopped and it is offline. “Take back” ends that at any time.",
         "从现在起不再启动新作业；全部结束后停止其 Ray 并下线。可随时“重新接收作业”。",
     ],
-    p_jobs: ["{0} jobs of {1} people hold GPUs there", "{1} 人的 {0} 个作业占用该节点"],
-    p_gpus: ["{0} GPUs", "{0} GPU"],
+    p_jobs: ["{0} {0|job holds|jobs hold} GPUs there, of {1} {1|person|people}", "{1} 人的 {0} 个作业占用该节点"],
+    p_gpus: ["{0} {0|GPU|GPUs}", "{0} GPU"],
     p_ends: ["ends before", "届时已结束"],
     p_stopped: ["is stopped", "将被停止"],
     p_restarted: ["starts again elsewhere", "在别处重启"],
@@ -98,7 +98,10 @@ export const w = words({
     d_deadline: ["Deadline", "期限"],
     d_go: ["Drain the node", "排空节点"],
     d_done: ["{0} drains", "{0} 正在排空"],
-    d_fewer: ["{0} GPUs leave the pool; {1} jobs wait in line.", "资源池减少 {0} 张 GPU；当前排队 {1} 个作业。"],
+    d_fewer: [
+        "{0} {0|GPU leaves|GPUs leave} the pool; {1} {1|job waits|jobs wait} in line.",
+        "资源池减少 {0} 张 GPU；当前排队 {1} 个作业。",
+    ],
     draining_until: ["its jobs go by", "作业最迟至"],
     draining_wait: ["until its jobs end", "至作业结束"],
     // remove
@@ -107,7 +110,10 @@ export const w = words({
         "Its Ray is stopped, and the machine and its host key are forgotten. Files on it stay. It can be added again.",
         "将停止其 Ray，并删除登记与主机密钥；机器上的文件保留，可重新添加。",
     ],
-    r_jobs: ["{0} jobs run on it: drain it first, or they fail.", "仍有 {0} 个作业：请先排空，否则它们会失败。"],
+    r_jobs: [
+        "{0} {0|job runs|jobs run} on it: drain the node first, or they fail.",
+        "仍有 {0} 个作业：请先排空，否则它们会失败。",
+    ],
     r_force: ["Remove it although they fail", "强制移除，作业将失败"],
     r_go: ["Remove the node", "移除节点"],
     r_done: ["{0} is removed", "已移除 {0}"],
@@ -166,7 +172,7 @@ export const w = words({
     measured: ["Measured", "测量于"],
     slow: ["slow", "慢"],
     net_run: ["Check the network", "检查网络"],
-    net_title: ["Check the network of {0} nodes?", "检查 {0} 个节点的网络？"],
+    net_title: ["Check the network of {0} {0|node|nodes}?", "检查 {0} 个节点的网络？"],
     net_text: [
         "A job takes one GPU of each node for about a minute; running jobs go on. It waits in the queue like any job.",
         "将以作业形式在每个节点占用一张 GPU 约一分钟；不影响运行中的作业，并按队列排队。",

@@ -62,7 +62,7 @@ export const w = words({
     extend: ["Extend", "延长"],
     extend_title: ["Keep {0} although it is idle", "让 {0} 闲置时也继续运行"],
     extend_text: [
-        "It is not stopped as idle for so long, counted from now, and holds its {0} GPUs meanwhile.",
+        "It is not stopped as idle for so long, counted from now, and holds its {0} {0|GPU|GPUs} meanwhile.",
         "从现在起在此时长内不因闲置停止，期间继续占用 {0} 个 GPU。",
     ],
     extend_for: ["For", "时长"],
@@ -70,7 +70,7 @@ export const w = words({
     extend_done: ["It is kept", "已延长"],
     stop_title: ["Stop {0}?", "停止 {0}？"],
     stop_text: [
-        "Its kernels and terminals end, and what was not saved in their memory is gone. Files, open tabs and installed packages stay; {0} GPUs go back.",
+        "Its kernels and terminals end, and what was not saved in their memory is gone. Files, open tabs and installed packages stay; {0} {0|GPU goes|GPUs go} back.",
         "内核和终端将结束，内存中未保存的内容会丢失。文件、打开的标签页和安装的软件包保留；释放 {0} 个 GPU。",
     ],
     stop_waiting: [

@@ -17,7 +17,7 @@ export const Touched = ({ of: p }: { of: OpsPlan }) => (
         {p.jobs.map((j) => (
             <li key={j.job}>
                 <span class="mono">{visible(j.job)}</span>
-                <span class="said">
+                <span class="small mid">
                     {visible(j.user)} · {fateSays(j.fate)}
                 </span>
             </li>

@@ -18,14 +18,14 @@ import { hours, partWord, PARTS, SLOT_OF, stackOf } from "../usage/sums";
 import "./page.css";
 
 const w = words({
-    sub: ["{0} nodes · {1} GPUs", "{0} 个节点 · {1} 张 GPU"],
+    sub: ["{0} {0|node|nodes} · {1} {1|GPU|GPUs}", "{0} 个节点 · {1} 张 GPU"],
     needs: ["Needs a hand", "需要处理"],
     none_needs: ["Nothing needs a hand", "没有需要处理的事项"],
     none_needs_text: [
         "No job failed, hangs or is lost, no machine is out of order, no alert is open.",
         "没有失败、卡死或失联的作业，没有异常的机器，也没有未处理的告警。",
     ],
-    of_gpus: ["of {0} GPUs leased", "/ {0} 张 GPU 已分配"],
+    of_gpus: ["of {0} {0|GPU|GPUs} leased", "/ {0} 张 GPU 已分配"],
     fits: ["fits a job of {0}", "最大可启动 {0}"],
     next_free: ["next free", "下次空闲"],
     free_n: ["Free {0}", "空闲 {0}"],

@@ -20,7 +20,7 @@ export const w = words({
     checkpoints: ["Checkpoints", "检查点"],
     unlimited: ["no limit", "不限"],
     bar: [
-        "{0} GPUs held, {1} of them borrowed; guarantee {2}, ceiling {3}",
+        "{0} {0|GPU|GPUs} held, {1} of them borrowed; guarantee {2}, ceiling {3}",
         "占用 {0} 张 GPU，其中借用 {1}；保证 {2}，上限 {3}",
     ],
     l_sure: ["Held", "占用"],

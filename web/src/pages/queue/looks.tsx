@@ -3,7 +3,7 @@
 import type { Why } from "../../made/api";
 import { visible } from "../../base/say";
 import { words } from "../../base/words";
-import { CopyCsv, Dash, Text, Time } from "../../kit/parts";
+import { CopyCsv, Text, Time } from "../../kit/parts";
 
 const w = words({
     nodes: ["Nodes that were looked at", "逐个节点"],
@@ -11,11 +11,15 @@ const w = words({
     serve: ["{0} of {1} have room", "{1} 个中 {0} 个有空位"],
     planned: ["promised to this job", "已承诺给此作业"],
     ends: ["What has to end before", "需要先结束"],
-    gpus: ["{0} GPUs", "{0} 块 GPU"],
+    gpus: ["{0} {0|GPU|GPUs}", "{0} 块 GPU"],
     no_timeout: ["no timeout", "没有运行上限"],
     leaves: ["was told to go", "已通知让出"],
     another: ["another's job", "他人的作业"],
     promise: ["It starts at the latest", "最晚启动"],
+    no_promise: [
+        "No latest start can be promised: not all of them have a timeout.",
+        "无法承诺最晚启动时间：其中有作业没有时限。",
+    ],
     more: ["{0} more", "另有 {0} 个"],
 });
 
@@ -91,7 +95,13 @@ export function Ends({ of }: { of: Why }) {
                 ))}
             </ul>
             <p class="small">
-                {w("promise")}: {of.promise ? <Time at={of.promise} /> : <Dash />}
+                {of.promise ? (
+                    <>
+                        {w("promise")}: <Time at={of.promise} />
+                    </>
+                ) : (
+                    <span class="dim">{w("no_promise")}</span>
+                )}
             </p>
         </section>
     );

@@ -23,7 +23,7 @@ const w = words({
     ended: ["Just ended", "刚结束"],
     nothing: ["Nothing waits", "队列为空"],
     nothing_text: [
-        "Every job that was submitted has its GPUs. {0} GPUs are free: a job of up to {1} on one node would start now.",
+        "Every job that was submitted has its GPUs. {0} {0|GPU is|GPUs are} free: a job of up to {1} on one node would start now.",
         "所有作业都已分到 GPU。还有 {0} 张空闲：单节点 {1} 张以内的作业可立即启动。",
     ],
     none_runs: ["Nothing runs", "没有运行中的作业"],

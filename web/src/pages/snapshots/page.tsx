@@ -43,7 +43,7 @@ const w = words({
     needs: ["Needs", "依赖"],
     no_needs: ["nothing of its machine", "对机器无要求"],
     tree: ["What is in it", "内容"],
-    n_files: ["{0} files", "{0} 个文件"],
+    n_files: ["{0} {0|file|files}", "{0} 个文件"],
     up: ["Up", "上一级"],
     common: ["common", "公共"],
     diff: ["Differences", "差异"],
@@ -59,7 +59,7 @@ const w = words({
     rm: ["Remove", "删除"],
     rm_title: ["Remove {0}?", "删除 {0}？"],
     rm_text: [
-        "{0} files, {1}, go from the shared root and cannot be brought back. A job that names it cannot be retried.",
+        "{0} {0|file|files}, {1}, go from the shared root and cannot be brought back. A job that names it cannot be retried.",
         "共享根目录上的 {0} 个文件（{1}）将被删除且无法恢复。引用它的作业无法再重试。",
     ],
     rm_go: ["Remove the snapshot", "删除快照"],

@@ -10,6 +10,7 @@ import { specKeys } from "../../api/spec";
 import { useAsk } from "../../api/use";
 import { readAnchor, writeAnchor } from "../../base/anchor";
 import { useKeys } from "../../base/keys";
+import { lang } from "../../base/prefs";
 import { visible } from "../../base/say";
 import { hasKey, setAny, toYaml, valueOf } from "../../base/spectext";
 import { go, query, setQuery } from "../../base/url";
@@ -93,7 +94,7 @@ function useCheck(text: string | null) {
             clearTimeout(timer);
             control.abort();
         };
-    }, [text, round]);
+    }, [text, round, lang.value]);
     useEffect(() => onBack(() => again((n) => n + 1)), []);
     // Whatever starts, ends or joins moves the expected start.
     useEffect(() => {

@@ -38,7 +38,7 @@ const w = words({
         "作业占用 GPU 的第一分钟起开始计量。",
     ],
     waste: ["Waste, and what would have spared it", "浪费与建议"],
-    waste_n: ["{0} jobs looked at", "已检查 {0} 个作业"],
+    waste_n: ["{0} {0|job|jobs} looked at", "已检查 {0} 个作业"],
     waste_part: ["older ones were left out", "未含更早的作业"],
     no_waste: ["No job wasted GPU time", "没有作业浪费 GPU"],
     no_waste_text: ["None held GPUs idle, and no steps were run again.", "没有闲置占用，也没有重做的步数。"],
@@ -47,7 +47,7 @@ const w = words({
     redone: ["Redone", "重做"],
     total: ["Waste", "浪费"],
     advice: ["Advice", "建议"],
-    fewer_gpus: ["{0} GPUs would have done: {1} GPU-h spared", "用 {0} 张 GPU 即可，可省 {1} GPU 时"],
+    fewer_gpus: ["{0} {0|GPU|GPUs} would have done: {1} GPU-h spared", "用 {0} 张 GPU 即可，可省 {1} GPU 时"],
     save_more_often: ["save every {0} steps: {1} GPU-h spared", "每 {0} 步保存一次，可省 {1} GPU 时"],
     two: ["A node with two labels counts in both pools.", "有两个标签的节点在两个池中各计一次。"],
 });
