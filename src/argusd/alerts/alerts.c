@@ -127,14 +127,12 @@ static bool restore_delivery(struct alerts *as, const struct store_entry *row)
     bool ok = field_from_text(&delivery_table, row->body, FIELD_STORED, d) && d->receiver &&
               d->payload && *d->id;
     struct outlet *o = ok ? outlet_find(as, d->receiver) : NULL;
-    if (o) {
-        outlet_add(o, d);
-    } else if (ok) {
+    if (o)
+        deliveries_add(&o->waiting, d);
+    else if (ok)
         outlets_orphan(as, d);
-    } else {
-        field_release(&delivery_table, d);
-        free(d);
-    }
+    else
+        delivery_free(d);
     return ok;
 }
 
@@ -170,7 +168,7 @@ static void alerts_on_tick(uv_timer_t *timer)
     as->ticked = now;
     as->seeing = true;
     alerts_look(as, clock_wall());
-    alerts_settle(as, clock_wall());
+    alerts_settle_all(as, clock_wall());
     as->seeing = false;
     alerts_drop_old(as, clock_wall());
     outlets_turn(as);
@@ -336,15 +334,18 @@ int alerts_rule_remove(struct alerts *as, const char *name, struct err *err)
 int alerts_test(struct alerts *as, const char *receiver, const char *by, struct err *err)
 {
     char id[DELIVERY_ID_MAX];
-    struct buf payload = BUF_INIT(ALERT_PAYLOAD_MAX);
+    /* Critical: somebody waits for it. */
+    struct delivery_form form = {.receiver = receiver, .user = by, .severity = ALERT_CRITICAL};
     if (!alert_config_find(as->config, receiver))
         return message_refuse(err, ERR_NOT_FOUND, "no_receiver",
                               MESSAGE_ARGS(MESSAGE_STR("name", receiver)));
+    if (alerts_has_room(as, &form) != TELLING_ON_THE_WAY)
+        return message_refuse(err, ERR_BUSY, "receiver_full",
+                              MESSAGE_ARGS(MESSAGE_STR("name", receiver)));
+    struct buf payload = BUF_INIT(ALERT_PAYLOAD_MAX);
     alerts_new_id(id);
     alert_test_payload(id, by, clock_wall(), &payload);
-    enum telling_state s = alerts_deliver(as, receiver, NULL, id, buf_str(&payload));
+    alerts_deliver(as, &form, id, buf_str(&payload));
     buf_release(&payload);
-    return s == TELLING_ON_THE_WAY ? 0
-                                   : message_refuse(err, ERR_BUSY, "receiver_full",
-                                                    MESSAGE_ARGS(MESSAGE_STR("name", receiver)));
+    return 0;
 }

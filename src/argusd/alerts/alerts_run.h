@@ -3,24 +3,11 @@
  * includes it. */
 #pragma once
 #include "argusd/alerts/alerts.h"
+#include "argusd/alerts/deliveries.h"
 #include "argusd/courier/courier.h"
 #include "base/map.h"
 
-enum { DELIVERY_ID_MAX = 40, DELIVERIES_MAX = 20000, OUTLET_MERGES = 20 };
-
-/* A message that a receiver has not taken. */
-struct delivery {
-    struct delivery *next;
-    char id[DELIVERY_ID_MAX];
-    char *receiver, *incident, *payload;
-    usec_t at; /* wall: when it was decided */
-    uint64_t batch;
-    int tries;          /* that failed, in this life */
-    usec_t after;       /* monotonic: not before */
-    bool goes_alone;    /* a message of several with it has failed */
-    struct strv having; /* of a mail: addresses that have it, in this life */
-};
-extern const struct field_table delivery_table;
+enum { OUTLET_MERGES = 20 };
 
 struct delivery_line {
     struct delivery *first, *last;
@@ -39,10 +26,8 @@ struct outlet {
     const struct alert_receiver *receiver;
     struct courier *courier; /* NULL: of a log */
     char said[80];
-    struct delivery_line line;    /* oldest first */
-    struct delivery_line later;   /* failed by themselves, and what follows one of them */
+    struct deliveries waiting;    /* and what runs now */
     struct delivery_line sending; /* what runs now; empty while it refreshes */
-    size_t waiting;               /* of all three */
     struct refresh_place refresh; /* how far it has come */
     bool is_refresh;              /* what runs is no delivery */
     struct strv having;           /* of the mail that runs: addresses that have it */
@@ -84,12 +69,15 @@ bool alerts_restore_node(struct alerts *as, const struct store_entry *row);
 
 /* alerts_tell.c: what changed is stored, told as events, and put to receivers. */
 void alerts_settle(struct alerts *as, usec_t now);
-/* incident: its id, NULL for a test. TELLING_ON_THE_WAY, or why not. */
-must_check enum telling_state alerts_deliver(struct alerts *as,
-                                             const char *receiver,
-                                             const char *incident,
-                                             const char *id,
-                                             const char *payload);
+/* Time brings something to tell of the others, too. */
+void alerts_settle_all(struct alerts *as, usec_t now);
+/* Is there a place for such a message? TELLING_ON_THE_WAY, or why not: then it is not written. */
+must_check enum telling_state alerts_has_room(const struct alerts *as,
+                                              const struct delivery_form *form);
+void alerts_deliver(struct alerts *as,
+                    const struct delivery_form *form,
+                    const char *id,
+                    const char *payload);
 /* What became of a delivery, on the incident and in the batch that is open. */
 void alerts_settled(struct alerts *as,
                     const struct delivery *d,
@@ -102,7 +90,6 @@ void outlets_open(struct alerts *as);
 void outlets_close(struct alerts *as);
 void outlets_free(struct alerts *as);
 struct outlet *outlet_find(const struct alerts *as, const char *name);
-void outlet_add(struct outlet *o, struct delivery *d);
 /* argus.yaml does not have its receiver: said on its incident once all rows are read. Taken. */
 void outlets_orphan(struct alerts *as, struct delivery *d);
 void outlets_settle_orphans(struct alerts *as);

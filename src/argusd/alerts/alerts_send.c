@@ -2,12 +2,13 @@
 /* alerts_send.c - deliveries on their way: one outlet per receiver, with its own courier, line and
  * pace; see alerts_run.h.
  *
- * The oldest goes first. One that fails steps aside until its next try, with what follows of its
- * incident, so that it holds nothing else; the order within an incident stays. Where the pace of a
- * receiver leaves fewer messages than wait, people get several in one; programs get each for
- * itself. If such a joined message fails, each of it goes alone. A delivery leaves the store when
- * it was taken, refused for good or given up, and its incident says so in the same batch.
- * Alertmanager forgets what is not repeated: it hears of all that is open each minute. */
+ * deliveries.h says which goes first. One that fails steps aside until its next try, with what
+ * follows of its incident, so that it holds nothing else. Where the pace of a receiver leaves fewer
+ * messages than wait, people get several in one; programs get each for itself. The last part of the
+ * pace is kept for what is critical: what else there is may not use up a minute of which it needs
+ * the next second. If such a joined message fails, each of it goes alone. A delivery leaves the
+ * store when it was taken, refused for good or given up, and its incident says so in the same
+ * batch. Alertmanager forgets what is not repeated: it hears of all that is open each minute. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +19,7 @@
 
 static const usec_t GIVE_UP_AFTER = 3 * USEC_DAY, REFRESH_EVERY = USEC_MIN;
 static const usec_t TRY_FIRST = 2 * USEC_SEC, TRY_MOST = 5 * USEC_MIN;
-enum { REFRESH_SLICE = 5, REFRESH_BYTES = 64 << 10 };
-
-static void delivery_free(struct delivery *d)
-{
-    field_release(&delivery_table, d);
-    strv_release(&d->having);
-    free(d);
-}
+enum { REFRESH_SLICE = 5, REFRESH_BYTES = 64 << 10, PACE_KEPT_PART = 6 };
 
 /* ---- lines ---- */
 
@@ -39,18 +33,14 @@ static void line_push(struct delivery_line *l, struct delivery *d)
     l->last = d;
 }
 
-/* before: the one that stands before it; NULL: it is the first. */
-static struct delivery *line_take(struct delivery_line *l, struct delivery *before)
+static struct delivery *line_take(struct delivery_line *l)
 {
-    struct delivery *d = before ? before->next : l->first;
+    struct delivery *d = l->first;
     if (!d)
         return NULL;
-    if (before)
-        before->next = d->next;
-    else
-        l->first = d->next;
-    if (l->last == d)
-        l->last = before;
+    l->first = d->next;
+    if (!l->first)
+        l->last = NULL;
     d->next = NULL;
     return d;
 }
@@ -58,19 +48,8 @@ static struct delivery *line_take(struct delivery_line *l, struct delivery *befo
 static void line_free(struct delivery_line *l)
 {
     struct delivery *d;
-    while ((d = line_take(l, NULL)))
+    while ((d = line_take(l)))
         delivery_free(d);
-}
-
-/* A message of the same incident stands in the line, before `end`. */
-static bool line_has_incident(const struct delivery_line *l,
-                              const struct delivery *end,
-                              const char *incident)
-{
-    for (const struct delivery *d = l->first; d && d != end; d = d->next)
-        if (incident && str_eq(d->incident, incident))
-            return true;
-    return false;
 }
 
 /* ---- receivers ---- */
@@ -115,18 +94,11 @@ void outlets_close(struct alerts *as)
 void outlets_free(struct alerts *as)
 {
     for (size_t i = 0; i < as->n_outlets; i++) {
-        line_free(&as->outlets[i].line);
-        line_free(&as->outlets[i].later);
+        deliveries_release(&as->outlets[i].waiting);
         line_free(&as->outlets[i].sending);
     }
     free(as->outlets);
     line_free(&as->orphans);
-}
-
-void outlet_add(struct outlet *o, struct delivery *d)
-{
-    line_push(&o->line, d);
-    o->waiting++;
 }
 
 /* It leaves the store, and its incident says why. */
@@ -148,7 +120,7 @@ void outlets_orphan(struct alerts *as, struct delivery *d)
 void outlets_settle_orphans(struct alerts *as)
 {
     struct delivery *d;
-    while ((d = line_take(&as->orphans, NULL))) {
+    while ((d = line_take(&as->orphans))) {
         log_warn("alerts", "the message '%s' waits for receiver '%s', which argus.yaml has not",
                  d->id, d->receiver);
         if (d->at + GIVE_UP_AFTER < clock_wall()) {
@@ -170,6 +142,12 @@ static int64_t outlet_room(const struct outlet *o, usec_t now)
     for (size_t i = 0; i < array_len(o->sent); i++)
         used += o->sent[i] && now - o->sent[i] < USEC_MIN;
     return o->receiver->per_minute <= 0 || o->receiver->per_minute > most ? INT64_MAX : most - used;
+}
+
+/* What of its pace is for critical messages alone. */
+static int64_t outlet_kept_room(const struct outlet *o)
+{
+    return o->receiver->per_minute > 0 ? o->receiver->per_minute / PACE_KEPT_PART : 0;
 }
 
 static void outlet_note_sent(struct outlet *o, usec_t now)
@@ -199,8 +177,9 @@ static void outlet_tell_refused(struct outlet *o, const char *why)
 
 static void outlet_end_first(struct outlet *o, enum telling_state state, const char *why)
 {
-    o->waiting--;
-    delivery_end(o->alerts, line_take(&o->sending, NULL), state, why);
+    struct delivery *d = line_take(&o->sending);
+    deliveries_gone(&o->waiting, d);
+    delivery_end(o->alerts, d, state, why);
 }
 
 /* but: addresses of a mail that refused it; "" = none. */
@@ -235,7 +214,7 @@ static void outlet_steps_aside(struct outlet *o, const char *why, bool at_once, 
             outlet_end_first(o, TELLING_GIVEN_UP, why);
             continue;
         }
-        (void)line_take(&o->sending, NULL);
+        (void)line_take(&o->sending);
         usec_t wait = TRY_FIRST;
         for (int i = 0; i < d->tries && wait < TRY_MOST; i++)
             wait *= 2;
@@ -243,7 +222,7 @@ static void outlet_steps_aside(struct outlet *o, const char *why, bool at_once, 
         d->after = at_once ? now : now + (wait < TRY_MOST ? wait : TRY_MOST);
         d->goes_alone = true;
         strv_copy(&d->having, &o->having);
-        line_push(&o->later, d);
+        deliveries_put_back(&o->waiting, d);
     }
 }
 
@@ -287,56 +266,34 @@ static void outlet_send(struct outlet *o, const char *id, const json_t *const *p
     strv_release(&o->having);
 }
 
-static bool delivery_is_stored(const struct outlet *o, const struct delivery *d)
+static struct delivery *outlet_pick(struct outlet *o, bool joins, int least, usec_t now)
 {
-    return d->batch <= store_durable(o->alerts->p.store);
+    struct deliveries_ask ask = {
+        .now = now, .durable = store_durable(o->alerts->p.store), .least = least, .joins = joins};
+    return deliveries_take(&o->waiting, &ask);
 }
 
 static void outlet_log(struct outlet *o)
 {
-    while (o->line.first && delivery_is_stored(o, o->line.first)) {
+    struct delivery *d;
+    while ((d = outlet_pick(o, false, ALERT_INFO, 0))) {
         _cleanup_(json_unrefp) json_t *p = NULL;
-        const char *text = o->line.first->payload;
-        if (json_parse(text, strlen(text), ALERT_PAYLOAD_MAX, &p, NULL) == 0)
+        if (json_parse(d->payload, strlen(d->payload), ALERT_PAYLOAD_MAX, &p, NULL) == 0)
             log_warn("alert", "%s message=%s",
                      json_get_str(
                          p, o->receiver->language == MESSAGE_CHINESE ? "title_zh" : "title", ""),
-                     o->line.first->id);
-        line_push(&o->sending, line_take(&o->line, NULL));
+                     d->id);
+        line_push(&o->sending, d);
         outlet_took(o, "");
     }
-}
-
-/* The oldest of those that stepped aside and are due, unless one of its incident stands before it.
- */
-static struct delivery *outlet_pick_later(struct outlet *o, bool joins, usec_t now)
-{
-    struct delivery *before = NULL;
-    for (struct delivery *d = o->later.first; d; before = d, d = d->next)
-        if (d->after <= now && delivery_is_stored(o, d) && !(joins && d->goes_alone) &&
-            !line_has_incident(&o->later, d, d->incident))
-            return line_take(&o->later, before);
-    return NULL;
-}
-
-/* What was not tried yet goes before what failed: else one that always fails, and is due whenever
- * the receiver is, would be the only one that is tried. */
-static struct delivery *outlet_pick(struct outlet *o, bool joins, usec_t now)
-{
-    while (o->line.first && delivery_is_stored(o, o->line.first)) {
-        struct delivery *d = line_take(&o->line, NULL);
-        if (!line_has_incident(&o->later, NULL, d->incident))
-            return d;
-        line_push(&o->later, d);
-    }
-    return outlet_pick_later(o, joins, now);
 }
 
 /* What goes in the next message: one, or for people as many as the pace asks for. */
 static size_t outlet_gather(struct outlet *o, int64_t room, usec_t now)
 {
-    bool joins = o->receiver->kind != ALERT_KIND_WEBHOOK && (int64_t)o->waiting > room / 2;
-    struct delivery *d = outlet_pick(o, false, now);
+    bool joins = o->receiver->kind != ALERT_KIND_WEBHOOK && (int64_t)o->waiting.n > room / 2;
+    int least = room <= outlet_kept_room(o) ? ALERT_CRITICAL : ALERT_INFO;
+    struct delivery *d = outlet_pick(o, false, least, now);
     size_t n = 0;
     while (d) {
         n++;
@@ -344,7 +301,7 @@ static size_t outlet_gather(struct outlet *o, int64_t room, usec_t now)
         if (n == 1)
             strv_copy(&o->having, &d->having);
         line_push(&o->sending, d);
-        d = joins && n < OUTLET_MERGES ? outlet_pick(o, true, now) : NULL;
+        d = joins && n < OUTLET_MERGES ? outlet_pick(o, true, ALERT_INFO, now) : NULL;
     }
     return n;
 }
@@ -432,7 +389,7 @@ static void outlet_turn(struct outlet *o, usec_t now)
     size_t n = outlet_gather(o, room, now);
     if (n)
         outlet_send_gathered(o, n);
-    else if (o->receiver->kind == ALERT_KIND_ALERTMANAGER &&
+    else if (o->receiver->kind == ALERT_KIND_ALERTMANAGER && room > outlet_kept_room(o) &&
              (o->refresh.runs || now - o->refreshed >= REFRESH_EVERY))
         outlet_refresh(o);
 }
@@ -453,7 +410,7 @@ bool alerts_outlet_at(const struct alerts *as, size_t i, struct alerts_outlet *r
     if (o->courier)
         courier_state(o->courier, &state);
     *ret = (struct alerts_outlet){.receiver = o->receiver,
-                                  .waiting = o->waiting,
+                                  .waiting = o->waiting.n,
                                   .taken = o->taken,
                                   .refused = o->refused,
                                   .taken_at = state.taken_at,

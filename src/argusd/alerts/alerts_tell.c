@@ -3,6 +3,7 @@
  *
  * What is told, and when, is decided by core/alert/alert_tell.c. Here a message becomes a delivery
  * of the same batch as the incident's row, so that no crash parts the two. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +16,6 @@
 
 enum { ALERT_SAID_MAX = 4096 };
 
-#define DELIVERY(key, ftype, member, ...)                                                          \
-    FIELD_AT(delivery, key, ftype, member, .flags = FIELD_STORED, __VA_ARGS__)
-static const struct field delivery_rows[] = {
-    DELIVERY("id", FIELD_TEXT, id, .size = DELIVERY_ID_MAX),
-    DELIVERY("receiver", FIELD_STR, receiver),
-    DELIVERY("incident", FIELD_STR, incident),
-    DELIVERY("payload", FIELD_JSON, payload),
-    DELIVERY("at", FIELD_TIME, at),
-};
-const struct field_table delivery_table = FIELD_TABLE(NULL, delivery_rows, delivery);
-
 void alerts_new_id(char id[static DELIVERY_ID_MAX])
 {
     unsigned char bytes[12];
@@ -34,21 +24,25 @@ void alerts_new_id(char id[static DELIVERY_ID_MAX])
     text_printf_to(id, DELIVERY_ID_MAX, "msg_%s", str_hex(bytes, sizeof(bytes), hex));
 }
 
-enum telling_state alerts_deliver(struct alerts *as,
-                                  const char *receiver,
-                                  const char *incident,
-                                  const char *id,
-                                  const char *payload)
+enum telling_state alerts_has_room(const struct alerts *as, const struct delivery_form *form)
 {
-    struct outlet *o = outlet_find(as, receiver);
-    if (!o)
-        return TELLING_NOT_THERE;
-    if (o->waiting >= DELIVERIES_MAX)
-        return TELLING_FULL;
+    const struct outlet *o = outlet_find(as, form->receiver);
+    return o ? deliveries_room(&o->waiting, form->user) : TELLING_NOT_THERE;
+}
+
+void alerts_deliver(struct alerts *as,
+                    const struct delivery_form *form,
+                    const char *id,
+                    const char *payload)
+{
+    struct outlet *o = outlet_find(as, form->receiver);
     struct delivery *d = xcalloc(1, sizeof(*d));
+    assert(o); /* alerts_has_room() */
     text_copy(d->id, id);
-    d->receiver = xstrdup(receiver);
-    d->incident = xstrdup(incident);
+    d->receiver = xstrdup(form->receiver);
+    d->incident = xstrdup(form->incident);
+    d->user = xstrdup(form->user);
+    d->severity = form->severity;
     d->payload = xstrdup(payload);
     d->at = clock_wall();
     _cleanup_(freep) char *body = field_to_text(&delivery_table, d, FIELD_STORED, FIELD_ROW);
@@ -56,8 +50,7 @@ enum telling_state alerts_deliver(struct alerts *as,
         .kind = ALERTS_ENTRY_DELIVERY, .name = d->id, .body = body, .at = d->at};
     store_put_entry(as->p.store, &row);
     d->batch = store_batch(as->p.store);
-    outlet_add(o, d);
-    return TELLING_ON_THE_WAY;
+    deliveries_add(&o->waiting, d);
 }
 
 /* ---- events ---- */
@@ -113,15 +106,23 @@ static enum telling_state incident_put(const struct incident *view,
 {
     struct alerts *as = arg;
     char id[DELIVERY_ID_MAX];
+    struct delivery_form form = {.receiver = receiver,
+                                 .incident = view->id,
+                                 .user = incident_user(view),
+                                 .severity = view->severity};
+    enum telling_state s = alerts_has_room(as, &form);
+    if (s != TELLING_ON_THE_WAY)
+        return s;
     struct buf payload = BUF_INIT(ALERT_PAYLOAD_MAX);
     alerts_new_id(id);
     incident_payload(view, what, id, now, &payload);
-    enum telling_state s = alerts_deliver(as, receiver, view->id, id, buf_str(&payload));
+    alerts_deliver(as, &form, id, buf_str(&payload));
     buf_release(&payload);
     return s;
 }
 
-void alerts_settle(struct alerts *as, usec_t now)
+/* all: also those of which nothing changed. An event concerns few incidents, of many. */
+static void settle_some(struct alerts *as, bool all, usec_t now)
 {
     struct incident *i;
     struct tell_parts parts = {.config = as->config,
@@ -129,13 +130,25 @@ void alerts_settle(struct alerts *as, usec_t now)
                                .n_silences = as->n_silences,
                                .put = incident_put,
                                .arg = as};
-    for (size_t k = 0; (i = incident_at(as->table, k)); k++)
-        incident_tell(i, &parts, now);
-    while ((i = alert_table_dirty(as->table))) {
+    for (size_t k = 0; (i = incident_at(as->table, k)); k++) {
+        if (all || i->is_dirty)
+            incident_tell(i, &parts, now);
+        if (!i->is_dirty)
+            continue;
         tell_news(as, i);
         incident_took(i);
         incident_save(as, i);
     }
+}
+
+void alerts_settle(struct alerts *as, usec_t now)
+{
+    settle_some(as, false, now);
+}
+
+void alerts_settle_all(struct alerts *as, usec_t now)
+{
+    settle_some(as, true, now);
 }
 
 void alerts_settled(struct alerts *as,

@@ -59,6 +59,7 @@ static const char *const told_words[] = {
     [TELLING_REFUSED] = "say_told_refused",       [TELLING_GIVEN_UP] = "say_told_given_up",
     [TELLING_QUIET] = "say_told_quiet",           [TELLING_SILENCED] = "say_told_silenced",
     [TELLING_NOT_THERE] = "say_told_not_there",   [TELLING_FULL] = "say_told_full",
+    [TELLING_SHARE] = "say_told_share",
 };
 
 const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg)

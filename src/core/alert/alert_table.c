@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alert_table.c - see alert_table.h. Rules and incidents are few hundreds: walks are fine; what is
- * pending and open is found by key, rule\nkind/name. */
+/* alert_table.c - see alert_table.h. What users can make many of has a bound for each of them, so
+ * that a walk over the incidents is fine once for each event; what is pending and open is found by
+ * key, rule\nkind/name, an alert by its id, an incident by its number. */
 #include "core/alert/alert_table.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@ enum { ALERT_FACTS_MAX = 60, ALERT_KEY_MAX = 320, ALERT_NAME_MAX = 250, ALERT_MA
 struct alert_table {
     struct map *pending; /* key -> usec_t *: since when it holds */
     struct map *open;    /* key -> its struct incident */
+    struct map *ids;     /* id of an alert -> its struct incident */
     /* How many keys of both maps are of such a subject: 0 spares most jobs a key per rule. */
     uint32_t marks[ALERT_MARKS];
     struct incident **v;
@@ -30,6 +32,7 @@ struct alert_table *alert_table_new(const unsigned char seed[static 16])
     struct alert_table *t = xcalloc(1, sizeof(*t));
     t->pending = map_new(seed);
     t->open = map_new(seed);
+    t->ids = map_new(seed);
     t->next_alert = t->next_incident = 1;
     for (int i = 0; i < ALERT_OF_END; i++)
         t->round[i] = 1;
@@ -45,6 +48,7 @@ void alert_table_free(struct alert_table *t)
         free(since);
     map_free(t->pending);
     map_free(t->open);
+    map_free(t->ids);
     for (size_t i = 0; i < t->n; i++)
         incident_free(t->v[i]);
     free(t->v);
@@ -108,6 +112,13 @@ static struct alert *incident_find_open(const struct incident *i,
     return NULL;
 }
 
+/* Of "a17" or "i17"; 0: it is none. */
+static int64_t id_number(const char *id)
+{
+    int64_t n;
+    return *id && str_to_int(id + 1, 1, INT64_MAX - 1, &n, NULL) == 0 ? n : 0;
+}
+
 size_t alert_table_incidents(const struct alert_table *t)
 {
     return t->n;
@@ -120,30 +131,28 @@ struct incident *incident_at(const struct alert_table *t, size_t i)
 
 struct incident *incident_find(const struct alert_table *t, const char *id)
 {
-    for (size_t i = t->n; i-- > 0;)
-        if (!strcmp(t->v[i]->id, id))
-            return t->v[i];
-    return NULL;
+    size_t from = 0, to = t->n; /* they stand by their number */
+    int64_t seq = id_number(id);
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        if (t->v[mid]->seq < seq)
+            from = mid + 1;
+        else
+            to = mid;
+    }
+    return from < t->n && !strcmp(t->v[from]->id, id) ? t->v[from] : NULL;
 }
 
 struct alert *alert_table_find(const struct alert_table *t,
                                const char *id,
                                struct incident **ret_incident)
 {
-    for (size_t i = t->n; i-- > 0;)
-        for (size_t k = 0; k < t->v[i]->alerts.n; k++)
-            if (!strcmp(incident_alert(t->v[i], k)->id, id)) {
-                *ret_incident = t->v[i];
-                return incident_alert(t->v[i], k);
-            }
-    return NULL;
-}
-
-struct incident *alert_table_dirty(const struct alert_table *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (t->v[i]->is_dirty)
-            return t->v[i];
+    struct incident *i = map_find(t->ids, id);
+    for (size_t k = 0; i && k < i->alerts.n; k++)
+        if (!strcmp(incident_alert(i, k)->id, id)) {
+            *ret_incident = i;
+            return incident_alert(i, k);
+        }
     return NULL;
 }
 
@@ -163,13 +172,8 @@ static void table_index(struct alert_table *t, struct incident *i)
         alert_key(key, a->rule, a->of, a->name);
         if (a->open) /* of an incident that was merged: the newer place */
             alert_keep(t, t->open, key, a->of, a->name, i);
+        (void)map_set(t->ids, a->id, i); /* the same */
     }
-}
-
-static int64_t alert_number(const char *id)
-{
-    int64_t n;
-    return *id && str_to_int(id + 1, 1, INT64_MAX - 1, &n, NULL) == 0 ? n : 0;
 }
 
 void alert_table_restore(struct alert_table *t, struct incident *taken)
@@ -179,7 +183,7 @@ void alert_table_restore(struct alert_table *t, struct incident *taken)
     *taken = (struct incident){0};
     incident_upgrade(i);
     for (size_t k = 0; k < i->alerts.n; k++) {
-        int64_t n = alert_number(incident_alert(i, k)->id);
+        int64_t n = id_number(incident_alert(i, k)->id);
         t->next_alert = n >= t->next_alert ? n + 1 : t->next_alert;
         incident_alert(i, k)->round = t->round[incident_alert(i, k)->of];
     }
@@ -220,13 +224,14 @@ static bool incident_has_room(const struct incident *i)
     return has;
 }
 
-static void incident_make_room(struct incident *i)
+static void incident_make_room(struct alert_table *t, struct incident *i)
 {
     size_t k = 0;
     while (k < i->alerts.n && !makes_room(i, incident_alert(i, k)))
         k++;
     if (i->alerts.n < INCIDENT_ALERTS_MAX || k == i->alerts.n)
         return;
+    (void)map_remove(t->ids, incident_alert(i, k)->id);
     field_release(&alert_table_of_alert, incident_alert(i, k));
     memmove(incident_alert(i, k), incident_alert(i, k + 1),
             (--i->alerts.n - k) * sizeof(struct alert));
@@ -253,10 +258,11 @@ static struct incident *find_young_cause(const struct alert_table *t, const char
     return NULL;
 }
 
-static void incident_take_alert(struct incident *i, struct alert *taken)
+static void incident_take_alert(struct alert_table *t, struct incident *i, struct alert *taken)
 {
     struct field_list *l = &i->alerts;
-    incident_make_room(i);
+    incident_make_room(t, i);
+    (void)map_set(t->ids, taken->id, i);
     l->v = xrealloc(l->v, l->n + 1, sizeof(struct alert));
     *incident_alert(i, l->n++) = *taken;
     *taken = (struct alert){0};
@@ -279,7 +285,7 @@ static void incident_merge(struct alert_table *t,
                            usec_t now)
 {
     for (size_t k = 0; k < from->alerts.n; k++)
-        incident_take_alert(into, incident_alert(from, k));
+        incident_take_alert(t, into, incident_alert(from, k));
     free(from->alerts.v);
     from->alerts = (struct field_list){0};
     from->open = false;
@@ -360,6 +366,40 @@ static void alert_inherit(const struct incident *i, struct alert *a)
     }
 }
 
+static void alert_end(struct alert_table *t, struct incident *i, struct alert *a, usec_t now)
+{
+    char key[ALERT_KEY_MAX];
+    alert_key(key, a->rule, a->of, a->name);
+    (void)alert_drop(t, t->open, key, a->of, a->name);
+    a->open = false;
+    a->ended_at = now;
+    a->news |= ALERT_ENDED;
+    i->is_dirty = true;
+    if (incident_open_alerts(i) || !i->open)
+        return;
+    i->open = false;
+    i->closed_at = now;
+}
+
+/* Whoever lets jobs fail in a loop has the newest of their alerts open. */
+static void user_make_room(struct alert_table *t, const char *user, usec_t now)
+{
+    struct incident *of = NULL;
+    size_t n = 0, oldest = 0;
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; t->v[i]->open && k < t->v[i]->alerts.n; k++) {
+            const struct alert *a = incident_alert(t->v[i], k);
+            if (!a->open || !a->keep || !str_eq(a->owner, user))
+                continue;
+            if (!n++) {
+                of = t->v[i];
+                oldest = k;
+            }
+        }
+    if (n > ALERTS_OF_USER_MAX)
+        alert_end(t, of, incident_alert(of, oldest), now);
+}
+
 static void alert_fire(struct alert_table *t,
                        const struct alert_rule *r,
                        const struct alert_subject *s,
@@ -397,25 +437,12 @@ static void alert_fire(struct alert_table *t,
     (void)alert_take_facts(&a, s); /* it is new in any case */
     if (!r->keep)
         alert_inherit(i, &a);
-    incident_take_alert(i, &a);
+    incident_take_alert(t, i, &a);
     alert_keep(t, t->open, key, (int)s->of, s->name, i);
     if (is_new)
         gather_young(t, i, now);
-}
-
-static void alert_end(struct alert_table *t, struct incident *i, struct alert *a, usec_t now)
-{
-    char key[ALERT_KEY_MAX];
-    alert_key(key, a->rule, a->of, a->name);
-    (void)alert_drop(t, t->open, key, a->of, a->name);
-    a->open = false;
-    a->ended_at = now;
-    a->news |= ALERT_ENDED;
-    i->is_dirty = true;
-    if (incident_open_alerts(i) || !i->open)
-        return;
-    i->open = false;
-    i->closed_at = now;
+    if (r->keep && s->owner)
+        user_make_room(t, s->owner, now);
 }
 
 /* It holds: for long enough? */
@@ -576,6 +603,8 @@ struct incident *alert_table_expire(struct alert_table *t)
     if (closed <= INCIDENTS_CLOSED_MAX || oldest == t->n)
         return NULL;
     struct incident *x = t->v[oldest];
+    for (size_t k = 0; k < x->alerts.n; k++)
+        (void)map_remove(t->ids, incident_alert(x, k)->id);
     memmove(&t->v[oldest], &t->v[oldest + 1], (--t->n - oldest) * sizeof(struct incident *));
     return x;
 }

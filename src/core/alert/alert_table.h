@@ -9,12 +9,14 @@
  * of which something may still be told is followed by another of the same cause. What is pending is
  * in memory only.
  *
- * Each change marks its incident: the owner takes marked ones, stores them and tells. Pure. */
+ * Each change marks its incident (is_dirty): the owner takes marked ones, stores them and tells;
+ * their alerts' news are whole until he clears them with incident_took(). Pure. */
 #pragma once
 #include "core/alert/incident.h"
 
 enum {
-    INCIDENTS_CLOSED_MAX = 1000,  /* of those that are over, the newest stay */
+    ALERTS_OF_USER_MAX = 200,    /* of ends of one user's jobs (`keep`) that are open, the newest */
+    INCIDENTS_CLOSED_MAX = 1000, /* of those that are over, the newest stay */
     INCIDENTS_UNTOLD_MAX = 20000, /* those of which something is still to be told stay longer */
 };
 
@@ -63,9 +65,6 @@ struct incident *incident_find(const struct alert_table *t, const char *id);
 size_t alert_table_incidents(const struct alert_table *t);
 /* The oldest first. NULL behind the last. */
 struct incident *incident_at(const struct alert_table *t, size_t i);
-/* The next one that changed since it was taken; NULL: none. Its alerts' news are whole until the
- * caller clears them with incident_took(). */
-struct incident *alert_table_dirty(const struct alert_table *t);
 /* One that is over, told, and too many: taken out, to be forgotten by the owner and freed. NULL:
  * none. */
 struct incident *alert_table_expire(struct alert_table *t);

@@ -117,12 +117,17 @@ static void tell_mark(struct tell *x, const char *receiver)
     }
 }
 
+static bool tell_is_full(enum telling_state s)
+{
+    return s == TELLING_FULL || s == TELLING_SHARE;
+}
+
 /* Why it is not told; said once. Who was told of the begin and only has to wait for more keeps what
  * became of his last message. */
 static void tell_note(struct tell *x, const char *receiver, enum telling_state why_not)
 {
     const struct telling *t = incident_telling(x->i, receiver);
-    if (t && t->begun && (why_not == TELLING_QUIET || why_not == TELLING_FULL))
+    if (t && t->begun && (why_not == TELLING_QUIET || tell_is_full(why_not)))
         return;
     if (!t || t->state != (int)why_not || t->why)
         incident_settle(x->i, receiver, why_not, NULL);
@@ -205,7 +210,7 @@ static void tell_higher(struct tell *x)
         const struct telling *t = incident_telling(i, c->escalate_to.v[k]);
         if (t && t->escalated)
             continue;
-        bool full = tell_put(x, c->escalate_to.v[k], ALERT_ESCALATED, worst) == TELLING_FULL;
+        bool full = tell_is_full(tell_put(x, c->escalate_to.v[k], ALERT_ESCALATED, worst));
         incident_telling_make(i, c->escalate_to.v[k], TELLING_FULL)->escalated = !full;
         all = all && !full;
     }

@@ -12,8 +12,8 @@
 #include "core/alert/alert_text.h"
 
 /* Puts a message on its way. view: the incident as it may be told, without silenced alerts;
- * borrowed. The answer is TELLING_ON_THE_WAY, or why not: _NOT_THERE, or _FULL, which is tried
- * again at the next look. */
+ * borrowed. The answer is TELLING_ON_THE_WAY, or why not: _NOT_THERE; _FULL, which is tried again
+ * at the next look; _SHARE, which is tried again only while the incident is open. */
 typedef enum telling_state (*tell_put_f)(const struct incident *view,
                                          enum alert_what what,
                                          const char *receiver,

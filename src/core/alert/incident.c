@@ -59,7 +59,11 @@ static const struct field telling_rows[] = {
             .names = telling_state_names,
             .flags = TELLING_KEPT,
             .doc = "of the last message, or why there was none"),
-    TELLING("why", FIELD_STR, why, .flags = TELLING_KEPT, .doc = "what the receiver said"),
+    TELLING("why",
+            FIELD_STR,
+            why,
+            .flags = TELLING_KEPT,
+            .doc = "what the receiver said; told to admins"),
     TELLING("at", FIELD_TIME, at, .flags = TELLING_KEPT, .doc = "of the last message"),
     TELLING("messages", FIELD_INT, messages, .flags = TELLING_KEPT),
     TELLING("severity", FIELD_INT32, severity, .flags = FIELD_STORED),
@@ -116,6 +120,15 @@ size_t incident_open_alerts(const struct incident *i)
     for (size_t k = 0; k < i->alerts.n; k++)
         n += incident_alert(i, k)->open;
     return n;
+}
+
+const char *incident_user(const struct incident *i)
+{
+    const char *user = i->alerts.n ? incident_alert(i, 0)->owner : NULL;
+    for (size_t k = 1; k < i->alerts.n && user; k++)
+        if (!str_eq(incident_alert(i, k)->owner, user))
+            user = NULL;
+    return user;
 }
 
 /* ---- tellings ---- */

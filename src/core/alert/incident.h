@@ -46,7 +46,8 @@ struct alert {
     X(QUIET, "quiet_hours")                                                                        \
     X(SILENCED, "silenced")                                                                        \
     X(NOT_THERE, "no_receiver")                                                                    \
-    X(FULL, "line_full")
+    X(FULL, "line_full")                                                                           \
+    X(SHARE, "share_used")
 #define X(e, word) TELLING_##e,
 enum telling_state { TELLING_TABLE(X) TELLING_END };
 #undef X
@@ -105,6 +106,8 @@ void incident_upgrade(struct incident *i);
 /* Its news were told: the caller is done with it. */
 void incident_took(struct incident *i);
 size_t incident_open_alerts(const struct incident *i);
+/* The user whose things all of it is about; NULL: nobody's, or of several. Borrowed. */
+const char *incident_user(const struct incident *i);
 /* NULL: it does not concern that receiver, as far as anybody has asked. */
 struct telling *incident_telling(const struct incident *i, const char *receiver);
 /* The one of this receiver; made where there is none, with the state `state`. */

@@ -331,6 +331,41 @@ static void test_what_is_gone_ends_and_what_is_kept_stays(void **state)
     world_end(&w);
 }
 
+/* Whoever lets jobs fail in a loop has the newest of their alerts open; others keep theirs. */
+static void test_what_one_user_has_open_is_bounded(void **state)
+{
+    enum { FAILED = ALERTS_OF_USER_MAX + 30 };
+    struct world w = world_new(LOST);
+    struct alert_fact ended = {"event", 0, "ended"};
+    struct incident *of;
+    char name[20];
+    (void)state;
+    for (int k = -1; k < FAILED; k++) {
+        (void)snprintf(name, sizeof(name), "job-%d", k);
+        struct alert_subject s = {.of = ALERT_OF_JOB,
+                                  .name = name,
+                                  .v = &ended,
+                                  .n = 1,
+                                  .owner = k < 0 ? "bob" : "alice"};
+        alert_table_see(w.t, &w.rules, &s, T + (usec_t)(k + 1) * USEC_SEC);
+    }
+    assert_int_equal(open_incidents(&w), ALERTS_OF_USER_MAX + 1);
+    assert_true(incident_at(w.t, 0)->open);
+    assert_false(incident_at(w.t, 30)->open);
+    assert_true(incident_at(w.t, 31)->open);
+    for (int k = 0; k <= FAILED; k++) { /* by id and by number */
+        struct incident *i = incident_at(w.t, (size_t)k);
+        assert_ptr_equal(incident_find(w.t, i->id), i);
+        assert_ptr_equal(alert_table_find(w.t, incident_alert(i, 0)->id, &of),
+                         incident_alert(i, 0));
+        assert_ptr_equal(of, i);
+    }
+    assert_null(incident_find(w.t, "i0"));
+    assert_null(incident_find(w.t, "i999"));
+    assert_null(alert_table_find(w.t, "a999", &of));
+    world_end(&w);
+}
+
 static void test_a_restart_forgets_nothing(void **state)
 {
     struct world w = world_new(LOST), v = world_new(LOST);
@@ -669,6 +704,7 @@ int main(void)
         cmocka_unit_test(test_for_and_hysteresis),
         cmocka_unit_test(test_one_cause_is_one_incident),
         cmocka_unit_test(test_what_is_gone_ends_and_what_is_kept_stays),
+        cmocka_unit_test(test_what_one_user_has_open_is_bounded),
         cmocka_unit_test(test_a_restart_forgets_nothing),
         cmocka_unit_test(test_routes_silences_and_quiet_hours),
         cmocka_unit_test(test_bad_receivers),

@@ -379,10 +379,10 @@ static void world_settle(struct world *w)
                                .n_silences = w->n_silences,
                                .put = world_put,
                                .arg = w};
-    for (size_t k = 0; (i = incident_at(w->t, k)); k++)
+    for (size_t k = 0; (i = incident_at(w->t, k)); k++) {
         incident_tell(i, &parts, w->now);
-    while ((i = alert_table_dirty(w->t)))
         incident_took(i);
+    }
 }
 
 static void world_step(struct world *w)
@@ -609,6 +609,46 @@ static void test_a_night_is_told_in_the_morning(void **state)
     world_close(&w);
 }
 
+static enum telling_state share_put(const struct incident *view,
+                                    enum alert_what what,
+                                    const char *receiver,
+                                    usec_t now,
+                                    void *arg)
+{
+    (void)view;
+    (void)what;
+    (void)receiver;
+    (void)now;
+    ++*(int *)arg;
+    return TELLING_SHARE;
+}
+
+/* It waits for a place while it is open; what is over is not waited for, and says why. */
+static void test_a_share_that_is_used_up(void **state)
+{
+    struct world w;
+    int asked = 0;
+    struct tell_parts parts = {.config = &w.config, .put = share_put, .arg = &asked};
+    (void)state;
+    plain_open(&w, ONE_RECEIVER);
+    world_see(&w, ALERT_OF_JOB, "j5", (struct alert_fact){"event", 0, "failed"});
+    struct incident *i = incident_at(w.t, 0);
+    for (int k = 1; k <= 3; k++) {
+        incident_tell(i, &parts, w.now + USEC_MIN);
+        assert_int_equal(asked, k);
+    }
+    assert_int_equal(i->told_at, 0);
+    assert_false(i->told_end);
+    assert_int_equal(incident_telling(i, "r0")->state, TELLING_SHARE);
+    i->open = false;
+    i->closed_at = w.now + USEC_HOUR;
+    incident_tell(i, &parts, w.now + 2 * USEC_HOUR);
+    assert_int_equal(asked, 4);
+    assert_true(i->told_end);
+    assert_int_equal(incident_telling(i, "r0")->state, TELLING_SHARE);
+    world_close(&w);
+}
+
 static void test_an_escalation_skips_what_is_silenced(void **state)
 {
     struct world w;
@@ -655,6 +695,7 @@ int main(void)
         cmocka_unit_test(test_jobs_that_are_hit_later_are_told),
         cmocka_unit_test(test_a_root_that_is_away_is_two_messages),
         cmocka_unit_test(test_a_night_is_told_in_the_morning),
+        cmocka_unit_test(test_a_share_that_is_used_up),
         cmocka_unit_test(test_an_escalation_skips_what_is_silenced),
         cmocka_unit_test(test_a_row_of_before_is_told_no_more),
         cmocka_unit_test(test_random_worlds),

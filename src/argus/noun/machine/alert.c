@@ -235,7 +235,8 @@ static void incident_print_telling(struct cli *cli, const json_t *telling)
     } words[] = {{"on_the_way", "say_told_on_the_way"}, {"taken", "say_told_taken"},
                  {"refused", "say_told_refused"},       {"given_up", "say_told_given_up"},
                  {"quiet_hours", "say_told_quiet"},     {"silenced", "say_told_silenced"},
-                 {"no_receiver", "say_told_not_there"}, {"line_full", "say_told_full"}};
+                 {"no_receiver", "say_told_not_there"}, {"line_full", "say_told_full"},
+                 {"share_used", "say_told_share"}};
     const char *state = member_str(telling, "state"), *why = json_get_str(telling, "why", "");
     const char *said = state;
     for (size_t i = 0; i < array_len(words); i++)

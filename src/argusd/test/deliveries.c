@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of deliveries.c: which message goes next, and how many one user may have there. */
+#include "argusd/alerts/deliveries.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "base/text.h"
+#include "base/unit.h"
+
+static void add(struct deliveries *q, const char *incident, const char *user, int severity)
+{
+    struct delivery *d = xcalloc(1, sizeof(*d));
+    text_printf(d->id, "m%zu", q->n);
+    d->incident = xstrdup(incident);
+    d->user = xstrdup(user);
+    d->severity = severity;
+    deliveries_add(q, d);
+}
+
+static struct delivery *next_of(struct deliveries *q, usec_t now)
+{
+    struct deliveries_ask ask = {.now = now, .least = ALERT_INFO};
+    return deliveries_take(q, &ask);
+}
+
+/* The next one is of this incident, and its receiver takes it. NULL: none may go. */
+static void takes(struct deliveries *q, const char *incident)
+{
+    struct delivery *d = next_of(q, 0);
+    if (!incident) {
+        assert_null(d);
+        return;
+    }
+    assert_non_null(d);
+    assert_string_equal(d->incident, incident);
+    deliveries_gone(q, d);
+    delivery_free(d);
+}
+
+static void fails(struct deliveries *q, usec_t now, usec_t after)
+{
+    struct delivery *d = next_of(q, now);
+    assert_non_null(d);
+    d->goes_alone = true;
+    d->after = after;
+    deliveries_put_back(q, d);
+}
+
+static void test_the_severest_goes_first(void **state)
+{
+    struct deliveries q = {0};
+    (void)state;
+    takes(&q, NULL);
+    add(&q, "i1", "alice", ALERT_INFO);
+    add(&q, "i2", "alice", ALERT_WARNING);
+    add(&q, "i3", NULL, ALERT_CRITICAL);
+    add(&q, "i4", NULL, ALERT_WARNING);
+    takes(&q, "i3");
+    takes(&q, "i4");
+    takes(&q, "i2");
+    takes(&q, "i1");
+    takes(&q, NULL);
+    assert_int_equal(q.n, 0);
+    deliveries_release(&q);
+}
+
+static void test_users_take_turns(void **state)
+{
+    struct deliveries q = {0};
+    char name[20];
+    (void)state;
+    for (int i = 0; i < 500; i++) {
+        text_printf(name, "a%d", i);
+        add(&q, name, "alice", ALERT_WARNING);
+    }
+    add(&q, "b1", "bob", ALERT_WARNING);
+    add(&q, "b2", "bob", ALERT_WARNING);
+    takes(&q, "a0");
+    takes(&q, "b1");
+    takes(&q, "a1");
+    takes(&q, "b2");
+    takes(&q, "a2");
+    deliveries_release(&q);
+}
+
+/* The begin of what has grown worse is as urgent as that, and comes before it. */
+static void test_an_incident_keeps_its_order(void **state)
+{
+    struct deliveries q = {0};
+    (void)state;
+    add(&q, "i1", "alice", ALERT_INFO);
+    add(&q, "i2", NULL, ALERT_WARNING);
+    add(&q, "i1", "alice", ALERT_CRITICAL);
+    struct delivery *d = next_of(&q, 0);
+    assert_int_equal(d->severity, ALERT_INFO);
+    d->goes_alone = true;
+    d->after = 10;
+    deliveries_put_back(&q, d); /* what follows of i1 waits for it */
+    takes(&q, "i2");
+    takes(&q, NULL);
+    d = next_of(&q, 10);
+    assert_int_equal(d->severity, ALERT_INFO);
+    deliveries_gone(&q, d);
+    delivery_free(d);
+    takes(&q, "i1");
+    deliveries_release(&q);
+}
+
+/* One that always fails, and is the severest and due at once, is every other one at most. */
+static void test_what_fails_holds_nothing(void **state)
+{
+    struct deliveries q = {0};
+    (void)state;
+    add(&q, "poison", NULL, ALERT_CRITICAL);
+    fails(&q, 0, 0);
+    add(&q, "i1", "alice", ALERT_INFO);
+    add(&q, "i2", "alice", ALERT_INFO);
+    fails(&q, 0, 0);
+    takes(&q, "i1");
+    fails(&q, 0, 0);
+    takes(&q, "i2");
+    fails(&q, 0, 5);
+    takes(&q, NULL);
+    deliveries_release(&q);
+}
+
+static void test_only_what_is_on_disk_and_severe_enough(void **state)
+{
+    struct deliveries q = {0};
+    struct deliveries_ask ask = {.durable = 6, .least = ALERT_CRITICAL};
+    (void)state;
+    add(&q, "i1", NULL, ALERT_WARNING);
+    assert_null(deliveries_take(&q, &ask));
+    add(&q, "i2", NULL, ALERT_CRITICAL);
+    struct delivery *d = deliveries_take(&q, &ask);
+    assert_string_equal(d->incident, "i2");
+    d->batch = 7;
+    deliveries_put_back(&q, d);
+    assert_null(deliveries_take(&q, &ask));
+    ask.durable = 7;
+    d = deliveries_take(&q, &ask);
+    d->goes_alone = true;
+    deliveries_put_back(&q, d);
+    ask.joins = true;
+    assert_null(deliveries_take(&q, &ask));
+    deliveries_release(&q);
+}
+
+static void test_shares(void **state)
+{
+    struct deliveries q = {0};
+    char name[20];
+    (void)state;
+    for (int i = 0; i < DELIVERIES_OF_USERS; i++) {
+        text_printf(name, "u%d", i / DELIVERIES_OF_USER_MAX);
+        assert_int_equal(deliveries_room(&q, name), TELLING_ON_THE_WAY);
+        add(&q, name, name, ALERT_INFO);
+    }
+    assert_int_equal(deliveries_room(&q, "u0"), TELLING_SHARE);
+    assert_int_equal(deliveries_room(&q, "new"), TELLING_SHARE);
+    takes(&q, "u0");
+    assert_int_equal(deliveries_room(&q, "u0"), TELLING_ON_THE_WAY);
+    assert_int_equal(deliveries_room(&q, "u1"), TELLING_SHARE);
+    while (q.n < DELIVERIES_MAX) {
+        assert_int_equal(deliveries_room(&q, NULL), TELLING_ON_THE_WAY);
+        add(&q, "cluster", NULL, ALERT_INFO);
+    }
+    assert_int_equal(deliveries_room(&q, NULL), TELLING_FULL);
+    assert_int_equal(deliveries_room(&q, "u0"), TELLING_FULL);
+    deliveries_release(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_severest_goes_first),
+        cmocka_unit_test(test_users_take_turns),
+        cmocka_unit_test(test_an_incident_keeps_its_order),
+        cmocka_unit_test(test_what_fails_holds_nothing),
+        cmocka_unit_test(test_only_what_is_on_disk_and_severe_enough),
+        cmocka_unit_test(test_shares),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
