@@ -61,6 +61,33 @@ def test_a_listed_network_is_called(tmp_path):
         until(lambda: inside.seen, "it was called")
 
 
+def test_what_a_called_server_answers_is_told_to_admins_alone(tmp_path):
+    """The member of a project who stores the URL may choose within calls.networks, and reads nothing from there."""
+    more = ALERTS + '  rules: {messages_stuck: {when: messages_failing >= 1s}}\ncalls: {networks: [127.0.0.0/8]}'
+    with Receiver() as inside, FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url, more) as argusd:
+        inside.answer = (200, b'{"code": 77, "msg": "the-answer-of-a-server-inside"}')
+        people(argusd)
+        body = {"value": inside.url, "project": "rl"}
+        assert argusd.call("PUT", "/v1/secrets/CHAT_URL", body, token="user").status == 201
+        argusd.wait_over(argusd.submit("exit 3", project="rl"))
+        until(lambda: any(e["kind"] == "alert_refused" for e in argusd.events()), "it was refused")
+        incident = argusd.get("/v1/incidents?all=1")["incidents"][0]["id"]
+
+        def seen_by(token):
+            paths = [f"/v1/incidents/{incident}", f"/v1/incidents/{incident}/report", "/v1/receivers",
+                     "/v1/alerts?state=all", "/v1/events?limit=1000"]  # fmt: skip
+            return {p: b"the-answer-of-a-server-inside" in argusd.call("GET", p, token=token).body for p in paths}
+
+        told = until(lambda: (t := seen_by("admin"))["/v1/receivers"] and t, "an admin is told why")
+        assert sorted(p for p, there in told.items() if there) == [
+            f"/v1/incidents/{incident}", f"/v1/incidents/{incident}/report", "/v1/receivers"]  # fmt: skip
+        assert not any(seen_by("user").values())
+        inside.answer = (200, b'{"code": 11232, "msg": "the-answer-of-a-server-inside"}')  # it is asked again
+        argusd.wait_over(argusd.submit("exit 3", project="rl"))
+        until(lambda: any(a["rule"] == "messages_stuck" for a in argusd.get("/v1/alerts")["alerts"]), "it is an alert")
+        assert not any(seen_by("user").values())
+
+
 def test_networks_of_the_configuration_are_networks(tmp_path):
     with FakeRay() as ray:
         argusd = Argusd(tmp_path, ray.url, "calls: {networks: [10.0.0.0/33]}")

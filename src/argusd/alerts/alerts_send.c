@@ -157,14 +157,14 @@ static void outlet_note_sent(struct outlet *o, usec_t now)
 
 /* ---- how it ended ---- */
 
+/* All see the event: what the receiver answered, which may be a server that they could not ask
+ * themselves, is in argusd's log and on the incident, for admins. */
 static void outlet_tell_refused(struct outlet *o, const char *why)
 {
     static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};
     char object[80], text[500];
     text_printf(object, "receiver/%s", o->receiver->name);
-    message_write(
-        text, sizeof(text),
-        MESSAGE_ARGS(MESSAGE_STR("receiver", o->receiver->name), MESSAGE_STR("answer", why)));
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("receiver", o->receiver->name)));
     struct events_note note = {.thing = &thing,
                                .kind = "alert_refused",
                                .actor = "argusd",
@@ -172,7 +172,7 @@ static void outlet_tell_refused(struct outlet *o, const char *why)
                                .code = "alert_refused",
                                .text = text};
     events_add(o->alerts->p.events, &note, clock_wall());
-    log_err("alerts", "%s", text);
+    log_err("alerts", "%s has refused a message: %s", o->said, why);
 }
 
 static void outlet_end_first(struct outlet *o, enum telling_state state, const char *why)

@@ -145,7 +145,7 @@ static const struct message_row rows[] = {
         "备份 '{name}' 已完成：{jobs} 个作业，{events} 个事件，{bytes} 字节"),
     SAY("backup_failed", "no backup could be made: {why}", "备份失败：{why}"),
     SAY("alert_refused",
-        "receiver '{receiver}' has refused a message: {answer}",
-        "接收方 '{receiver}' 拒绝了一条消息：{answer}"),
+        "receiver '{receiver}' has refused a message: 'argus alert receivers' tells admins why",
+        "接收方 '{receiver}' 拒绝了一条消息：管理员可用 'argus alert receivers' 查看原因"),
 };
 const struct message_family message_machine = MESSAGE_FAMILY(rows);

@@ -100,15 +100,26 @@ static char *page_title(struct resource_ask *q, const struct incident *i, enum m
     return buf_take(&out);
 }
 
-static void incident_fill_tellings(const struct incident *i, struct incident_page *page)
+/* To be freed. What a receiver answered is told to admins: who may store its URL could else ask
+ * servers that only argusd reaches. */
+static struct field_list incident_tellings(const struct resource_ask *q, const struct incident *i)
 {
     struct telling *v = xcalloc(i->tellings.n ? i->tellings.n : 1, sizeof(*v));
     for (size_t k = 0; k < i->tellings.n; k++) {
         field_copy(&telling_table, &v[k], incident_telling_at(i, k));
-        if (v[k].state == TELLING_TAKEN)
-            strv_add(&page->told, v[k].receiver);
+        if (q->who.role < ACCESS_ADMIN)
+            set_str(&v[k].why, NULL);
     }
-    page->tellings = (struct field_list){.v = v, .n = i->tellings.n};
+    return (struct field_list){.v = v, .n = i->tellings.n};
+}
+
+static void incident_fill_tellings(struct incident_page *page)
+{
+    for (size_t k = 0; k < page->tellings.n; k++) {
+        const struct telling *t = &((struct telling *)page->tellings.v)[k];
+        if (t->state == TELLING_TAKEN)
+            strv_add(&page->told, t->receiver);
+    }
 }
 
 static void incident_fill(struct resource_ask *q, const void *x, void *out)
@@ -125,9 +136,10 @@ static void incident_fill(struct resource_ask *q, const void *x, void *out)
                                    .opened_at = i->opened_at,
                                    .closed_at = i->closed_at,
                                    .jobs = (int64_t)incident_jobs(i),
-                                   .gpu_hours = incident_gpu_hours(i, clock_wall())};
+                                   .gpu_hours = incident_gpu_hours(i, clock_wall()),
+                                   .tellings = incident_tellings(q, i)};
     struct alert_page *v = xcalloc(i->alerts.n ? i->alerts.n : 1, sizeof(*v));
-    incident_fill_tellings(i, page);
+    incident_fill_tellings(page);
     page->alerts.v = v;
     for (size_t k = 0; k < i->alerts.n; k++)
         if (incident_sees(incident_alert(i, k), q))
@@ -188,10 +200,15 @@ static void incident_report_reply(struct http_req *req, void *app)
         i = NULL;
     }
     if (i) {
-        incident_report(i, html, zh ? MESSAGE_CHINESE : MESSAGE_ENGLISH, clock_wall(),
+        struct incident shown = *i; /* shallow, but for its tellings */
+        shown.tellings = incident_tellings(&q, i);
+        incident_report(&shown, html, zh ? MESSAGE_CHINESE : MESSAGE_ENGLISH, clock_wall(),
                         incident_sees, &q, &out);
         http_reply(req, 200, html ? "text/html; charset=utf-8" : "text/markdown; charset=utf-8",
                    &out, api_reader_barrier(q.a));
+        for (size_t k = 0; k < shown.tellings.n; k++)
+            field_release(&telling_table, incident_telling_at(&shown, k));
+        free(shown.tellings.v);
     } else {
         resource_refuse(&q);
     }
