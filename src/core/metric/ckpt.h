@@ -46,12 +46,13 @@ struct ckpt {
     usec_t at;   /* the newest mtime of its files; 0 = not known */
     int attempt; /* that was running when it was seen first; 0 = not known */
     bool has_value;
-    double value;           /* of keep_best's metric at its step */
-    int asked;              /* so often its value was looked for in vain */
-    uint64_t mark;          /* of its files' names, sizes and times */
-    bool held;              /* a job uses it */
-    bool by_pin;            /* its own names are not all there; a pin has its files */
-    bool strange;           /* its layout is not known here, or it may not be read: no word on it */
+    double value;   /* of keep_best's metric at its step */
+    int asked;      /* so often its value was looked for in vain */
+    uint64_t mark;  /* of its files' names, sizes and times */
+    unsigned kinds; /* of its shards, ckpt_listing_kinds(); 0 = not looked at in this life */
+    bool held;      /* a job uses it */
+    bool by_pin;    /* its own names are not all there; a pin has its files */
+    bool strange;   /* its layout is not known here, or it may not be read: no word on it */
     char why[CKPT_WHY_MAX]; /* it is partial or broken, as message_keep() keeps it; "" else */
 };
 
@@ -104,6 +105,11 @@ void ckpt_listing_add(struct ckpt_listing *l, const char *path, uint64_t bytes);
 bool ckpt_listing_is_whole(const struct ckpt_listing *l, char *why);
 /* False: none of its files is one of a layout that is known here. */
 bool ckpt_listing_is_known(const struct ckpt_listing *l);
+/* Which kinds of shards are there, a bit for each: the actor's model, its optimizer … */
+unsigned ckpt_listing_kinds(const struct ckpt_listing *l);
+/* One that has fewer kinds of shards than an older verified one of its job has lost them, whole as
+ * it looks by itself: it becomes partial. */
+void ckpt_list_compare(struct ckpt_list *l);
 /* True for a file that training resumes from, so that it must be readable. */
 bool ckpt_is_shard(const char *path);
 

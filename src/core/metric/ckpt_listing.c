@@ -221,6 +221,55 @@ static int group_is_whole(const struct shards *s, const char *group, char *why)
     return -1;
 }
 
+/* Weights for other programs do not count: training writes them now and then. */
+enum { KINDS_OF_GROUP = KIND_COUNT + 1, KINDS_DATA = 1u << (KINDS_OF_GROUP * GROUP_COUNT) };
+
+unsigned ckpt_listing_kinds(const struct ckpt_listing *l)
+{
+    unsigned ret = l->data ? KINDS_DATA : 0;
+    for (int g = 0; g < GROUP_COUNT; g++) {
+        const struct shards *s = &l->of[g];
+        for (int k = 0; k < KIND_COUNT; k++)
+            ret |= (unsigned)(s->n[k] > 0) << (g * KINDS_OF_GROUP + k);
+        ret |= (unsigned)(s->dist > 0) << (g * KINDS_OF_GROUP + KIND_COUNT);
+    }
+    return ret;
+}
+
+/* The first of them in words: "actor/optim". */
+static void kinds_say(unsigned kinds, char ret[static 40])
+{
+    int at = 0;
+    while (!(kinds >> at & 1))
+        at++;
+    int g = at / KINDS_OF_GROUP, k = at % KINDS_OF_GROUP;
+    if (g >= GROUP_COUNT)
+        text_printf_to(ret, 40, "data.pt");
+    else
+        text_printf_to(ret, 40, "%s%s%s", group_names[g], *group_names[g] ? "/" : "",
+                       k < KIND_COUNT ? kind_names[k] : "dist_ckpt");
+}
+
+void ckpt_list_compare(struct ckpt_list *l)
+{
+    const struct ckpt *older = NULL;
+    for (size_t i = 0; i < l->n; i++) {
+        struct ckpt *c = &l->v[i];
+        unsigned lost = older && c->kinds ? older->kinds & ~c->kinds : 0;
+        char what[40];
+        if (c->state != CKPT_VERIFIED && c->state != CKPT_COMPLETE)
+            continue;
+        if (!lost) {
+            older = c->state == CKPT_VERIFIED && c->kinds ? c : older;
+            continue;
+        }
+        kinds_say(lost, what);
+        c->state = CKPT_PARTIAL;
+        ckpt_write_why(c->why, "ckpt_lost_kind",
+                       MESSAGE_ARGS(MESSAGE_STR("what", what), MESSAGE_NUM("step", older->step)));
+    }
+}
+
 bool ckpt_listing_is_known(const struct ckpt_listing *l)
 {
     for (int g = 0; g < GROUP_COUNT; g++)

@@ -350,6 +350,7 @@ static int look_into(const struct ckpt_list *l,
                                             MESSAGE_ARGS(MESSAGE_NUM("step", w->c->step),
                                                          MESSAGE_STR("why", strerror(-r))));
     w->c->strange = !ckpt_listing_is_known(w->listing);
+    w->c->kinds = ckpt_listing_kinds(w->listing);
     if (!ckpt_listing_is_whole(w->listing, why))
         ckpt_judge_kept(w->c, CKPT_PARTIAL, why);
     else if (!is_named(l, w->c))
@@ -435,6 +436,7 @@ int ckpt_look(const char *root,
         return r;
     }
     l.cut = r == -E2BIG;
+    ckpt_list_compare(&l);
     *ret = l;
     return 0;
 }

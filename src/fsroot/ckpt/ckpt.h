@@ -15,7 +15,8 @@ enum ckpt_look_flags {
                                  That it is broken is: reading all may have told that */
 };
 
-/* Lists all checkpoints. A known checkpoint whose files are unchanged keeps its verdict.
+/* Lists all checkpoints. A known checkpoint whose files are unchanged keeps its verdict; one that
+ * lacks a kind of shards which an older verified one has is partial.
  * attempt: the attempt of new checkpoints. No directory, no checkpoints. */
 must_check int ckpt_look(const char *root,
                          const char *job,

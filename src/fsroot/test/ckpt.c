@@ -253,6 +253,43 @@ static void test_settle(void **state)
     assert_int_equal(access(aside, F_OK), 0);
 }
 
+/* By itself each of them could have been saved so; beside an older whole one it has lost them. */
+static void test_a_kind_of_shards_that_an_older_one_has(void **state)
+{
+    const char *root = *state;
+    struct err err = {0};
+    int64_t step = -1;
+    for (int at = 10; at <= 40; at += 10)
+        put_checkpoint(root, "j", at, 2);
+    put_tracker(root, "j", "40");
+    for (int at = 20; at <= 30; at += 10)
+        for (int rank = 0; rank < 2; rank++) {
+            _cleanup_(freep) char *name =
+                xasprintf("global_step_%d/actor/%s_world_size_2_rank_%d.pt", at,
+                          at == 20 ? "optim" : "extra_state", rank);
+            _cleanup_(freep) char *path = in(root, name);
+            assert_int_equal(unlink(path), 0);
+        }
+    check_one(root, 10, CKPT_VERIFIED, "");
+    check_one(root, 20, CKPT_PARTIAL, "ckpt_lost_kind");
+    check_one(root, 30, CKPT_PARTIAL, "actor/extra_state");
+    check_one(root, 40, CKPT_VERIFIED, "");
+    _cleanup_(freep) char *forty = in(root, "global_step_40/actor/optim_world_size_2_rank_0.pt");
+    _cleanup_(freep) char *other = in(root, "global_step_40/actor/optim_world_size_2_rank_1.pt");
+    assert_int_equal(unlink(forty), 0);
+    check_one(root, 40, CKPT_PARTIAL, "shards_missing");
+    assert_int_equal(unlink(other), 0);
+    struct ckpt_list l = look(root, NULL, 0);
+    struct ckpt_list trust =
+        look(root, &l, CKPT_LOOK_TRUST); /* the older one is not walked again */
+    assert_int_equal(trust.v[3].state, CKPT_PARTIAL);
+    ckpt_list_release(&trust);
+    ckpt_list_release(&l);
+    assert_int_equal(fsroot_checkpoint_find(root, "j", NULL, 0, &step, &err), 0);
+    assert_int_equal(step, 10);                     /* `resume:` of another job */
+    check_settle(root, 10, "ckpt_lost_kind", "10"); /* and of this one */
+}
+
 static void test_settle_leaves_what_it_does_not_know(void **state)
 {
     const char *root = *state;
@@ -367,6 +404,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_many, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_removal, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_settle, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_a_kind_of_shards_that_an_older_one_has, root_setup,
+                                        root_teardown),
         cmocka_unit_test_setup_teardown(test_settle_leaves_what_it_does_not_know, root_setup,
                                         root_teardown),
         cmocka_unit_test_setup_teardown(test_settle_knows_what_is_broken, root_setup,
