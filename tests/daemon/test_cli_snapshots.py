@@ -186,6 +186,45 @@ def test_refusals(cli, tmp_path):
     assert "x@1" not in cli.run("snapshot", "ls").stdout
 
 
+def test_all_odd_names_of_a_tree_are_told_at_once(cli, tmp_path):
+    """Nobody mends a tree one name at a time; what is only in a directory of another case counts as well."""
+    tree = tmp_path / "tree"
+    (tree / "Sub").mkdir(parents=True)
+    (tree / "sub").mkdir()
+    plain = ("good.py", "README", "ReadMe", "Sub/x.py", "sub/y.py", "sub/z.py")
+    for name in (*plain, "new\nline.txt", "tab\t.txt", "a\\b"):
+        (tree / name).write_text("1")
+    (tree / "out").symlink_to("/etc/hostname")
+    os.mkfifo(tree / "pipe")
+    (tree / os.fsdecode(b"caf\xe9.txt")).write_text("1")
+    p = cli.run("snapshot", "add", tree, "--name", "odd@1")
+    assert p.returncode == 5, p
+    told = (r"new\x0aline.txt", r"tab\x09.txt", r"'a\b'", "'README' and 'ReadMe'", "'Sub' and 'sub'", "'out'", "'pipe'",
+            r"caf\xe9")  # fmt: skip
+    for part in told:
+        assert p.stderr.count(part) == 1, (part, p.stderr)
+    assert "good.py" not in p.stderr and f" {len(told)} files" in p.stderr.splitlines()[-1], p.stderr
+    assert "odd@1" not in cli.run("snapshot", "ls").stdout
+
+
+def test_a_submodule_that_nobody_checked_out_is_told(cli, tmp_path):
+    inner, repo = tmp_path / "inner", tmp_path / "repo"
+    for at in (inner, repo):
+        at.mkdir()
+        (at / "x.py").write_text("1")
+        cli.git(at, "init", "-q")
+        cli.git(at, "add", "-A")
+        cli.git(at, "commit", "-qm", "one")
+    cli.git(repo, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(inner), "third/inner")
+    cli.git(repo, "commit", "-qm", "two")
+    cli.git(repo, "submodule", "-q", "deinit", "-f", "third/inner")
+    p = cli.run("snapshot", "add", repo, "--name", "empty-submodule@1")
+    assert p.returncode == 0 and "'third/inner'" in p.stderr and "git submodule update --init" in p.stderr, p
+    cli.git(repo, "-c", "protocol.file.allow=always", "submodule", "-q", "update", "--init")
+    p = cli.run("snapshot", "add", repo, "--name", "full-submodule@1")
+    assert p.returncode == 0 and "third/inner" not in p.stderr, p
+
+
 def test_ls_and_rm(cli, argusd, tmp_path):
     tree = make(tmp_path / "tree")
     (tree / "marker").write_text("ls and rm")

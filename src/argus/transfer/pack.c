@@ -18,6 +18,8 @@
 #include "argus/transfer/pack_tar.h"
 #include "argus/transfer/upload.h"
 #include "base/digest/filehash.h"
+#include "base/digest/hash.h"
+#include "base/map.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "core/spec/snapshot.h"
@@ -211,6 +213,50 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Names that differ in case or composition alone, of files and of the directories above them. */
+struct pack_twins {
+    struct map *by_fold; /* what a path is compared by -> the path as it was first, heap */
+    struct buf key;
+};
+
+static void pack_twins_begin(struct pack_twins *tw)
+{
+    unsigned char seed[16];
+    random_bytes(seed, sizeof(seed));
+    tw->by_fold = map_new(seed);
+    buf_init(&tw->key, (size_t)4 * SNAPSHOT_PATH_MAX);
+}
+
+static void pack_twins_end(struct pack_twins *tw)
+{
+    char *path;
+    for (size_t pos = 0; (path = map_next(tw->by_fold, &pos, NULL));)
+        free(path);
+    map_free(tw->by_fold);
+    buf_release(&tw->key);
+}
+
+/* The pair is told once: from then on the other one counts. */
+static int pack_twins_add(struct pack_twins *tw, const char *path, struct err *err)
+{
+    char a[SNAPSHOT_SHOWN], b[SNAPSHOT_SHOWN];
+    int r = 0;
+    for (size_t n = 0; path[n]; n += path[n] == '/') {
+        n += strcspn(path + n, "/");
+        _cleanup_(freep) char *part = xstrndup(path, n);
+        buf_reset(&tw->key);
+        snapshot_fold(&tw->key, part);
+        _cleanup_(freep) char *old = map_remove(tw->by_fold, buf_str(&tw->key));
+        if (old && strcmp(old, part) != 0 && r == 0)
+            r = message_refuse(err, ERR_REFUSED, "archive_case",
+                               MESSAGE_ARGS(MESSAGE_STR("name", snapshot_show(old, a)),
+                                            MESSAGE_STR("other", snapshot_show(part, b))));
+        (void)map_set(tw->by_fold, buf_str(&tw->key), part); /* there is none */
+        part = NULL;
+    }
+    return r;
+}
+
 enum { TOLD_MAX = 50 }; /* a tree full of them is not listed file by file */
 
 /* All that cannot be sent, before anything is read: nobody mends a tree one name at a time. */
@@ -222,15 +268,20 @@ static int pack_check_all(const struct pack *p,
 {
     struct stat st;
     struct err first = {0}, other = {0};
+    struct pack_twins twins;
     int bad = 0;
+    pack_twins_begin(&twins);
     for (size_t i = 0; i < paths->n; i++) {
-        if (pack_check_at(p, paths->v[i], &st, bad ? &other : &first) == 0)
+        struct err *to = bad ? &other : &first;
+        if (pack_check_at(p, paths->v[i], &st, to) == 0 &&
+            pack_twins_add(&twins, paths->v[i], to) == 0)
             continue;
         if (++bad == 2)
             tell->say(&first, tell->arg);
         if (bad > 1 && bad <= TOLD_MAX)
             tell->say(&other, tell->arg);
     }
+    pack_twins_end(&twins);
     if (bad == 1)
         *err = first;
     return bad == 0 ? 0
