@@ -4,10 +4,13 @@ as the real ones document and answer as those do. Each message comes at least on
 
 import contextlib
 import json
+import os
+import subprocess
 import urllib.parse
 
 import pytest
 from fakeray import FakeRay
+from programs import PROGRAMS
 from receiver import KEY, Receiver, check_webhook, sign
 
 from argusd import Argusd, needs_argusd, until
@@ -137,6 +140,26 @@ def test_ray_away_is_one_incident_with_all_jobs_and_it_ends(tmp_path):
         assert [i["cause"] for i in rows if i["cause"].startswith("cluster/")] == ["cluster/default"]
 
 
+def cli(argusd, *args, code=0, **env):
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["admin"], "LANG": "C.UTF-8", **env}
+    done = subprocess.run([PROGRAMS["argus"], *args], env=env, capture_output=True, text=True, timeout=240)
+    assert done.returncode == code, done
+    return done
+
+
+def check_report_verb(argusd, incident, job):
+    """Markdown in the reader's language, or what was asked for; what others wrote moves no cursor."""
+    english = cli(argusd, "incident", "report", incident).stdout
+    assert f"# Incident {incident}\n" in english and job in english and "I look" in english
+    chinese = cli(argusd, "incident", "report", incident, LANG="zh_CN.UTF-8").stdout
+    assert f"# 事件 {incident}\n" in chinese and "确认人" in chinese
+    page = cli(argusd, "incident", "report", incident, "--format", "html", "--language", "zh").stdout
+    assert page.startswith("<!doctype html>") and f"<h1>事件 {incident}</h1>" in page
+    said = english + chinese + page
+    assert "\x9b" not in said and "\x1b" not in said
+    assert "no incident 'i999'" in cli(argusd, "incident", "report", "i999", code=4).stderr
+
+
 def test_ack_silence_rules_and_report(tmp_path):
     with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
         rule = {"of": "job", "when": "gpus > 200", "text": "job '{name}' wants {gpus} GPUs", "severity": "critical"}
@@ -147,7 +170,7 @@ def test_ack_silence_rules_and_report(tmp_path):
         said = hears(hook, job)
         assert "wants 222 GPUs" in said["title"]
         alert = argusd.get("/v1/alerts")["alerts"][0]
-        mine = argusd.call("POST", f"/v1/alerts/{alert['id']}:ack", {"note": "I look"}, token="user")
+        mine = argusd.call("POST", f"/v1/alerts/{alert['id']}:ack", {"note": "I look \x9b31m"}, token="user")
         assert mine.status == 200 and mine.json()["acked_by"] == "alice"
         assert argusd.call("POST", f"/v1/alerts/{alert['id']}:silence", {"for": "1h"}).status == 200
         assert argusd.get("/v1/alerts")["alerts"] == []
@@ -158,6 +181,7 @@ def test_ack_silence_rules_and_report(tmp_path):
         assert job in report.body.decode() and "I look" in report.body.decode()
         html = argusd.call("GET", f"/v1/incidents/{alert['incident']}/report?format=html&language=zh")
         assert html.headers["Content-Type"].startswith("text/html") and job in html.body.decode()
+        check_report_verb(argusd, alert["incident"], job)
         argusd.restart()
         assert argusd.get("/v1/alerts")["alerts"][0]["acked_by"] == "alice"
         assert argusd.get("/v1/alert_rules/greedy")["from"] == "admin"
