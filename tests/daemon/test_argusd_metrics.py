@@ -118,6 +118,24 @@ def test_a_file_that_grows(argusd):
     assert by_type.body.decode().splitlines() == rows and by_type.headers["Content-Type"].startswith("text/csv")
 
 
+def test_a_training_of_1500_metrics(argusd):
+    t = Training(argusd)
+    data = {f"layer/{i}": i for i in range(1498)} | {"a,b": 1, "critic/score/mean": 0.5}
+    for step in (1, 2, 3):
+        t.write(json.dumps({"step": step, "data": data}) + "\n")
+    page = t.until_step(3)["metrics"]
+    assert (page["keys"], page["left_out"], len(page["latest"])) == (1500, 0, 128)
+    names = t.curves("?series=false")
+    assert names["series"] == {} and sorted(names["keys"]) == sorted(data)
+    some = t.curves("?keys=a%3Fb,layer/1497,layer/149%3F")["series"]
+    assert list(some) == [f"layer/{i}" for i in (*range(1490, 1498),)] + ["a,b"]
+    assert some["layer/1497"]["value"] == [1497] * 3 and some["layer/1497"]["step"] == [1, 2, 3]
+    assert len(t.curves()["series"]) == 1500
+    assert len(argusd.call("GET", f"/v1/jobs/{t.id}/metrics?format=csv").body.splitlines()) == 4
+    t.let_go()
+    argusd.wait_over(t.id)
+
+
 def test_the_console_when_there_is_no_file(argusd):
     """As verl 0.5.0 prints it; a flood, and a line that is too long, between the steps."""
     script = f"""

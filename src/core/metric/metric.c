@@ -23,41 +23,35 @@ void metric_record_release(struct metric_record *r)
     for (size_t i = 0; i < r->n; i++)
         free(r->v[i].name);
     free(r->v);
+    metric_order_release(&r->order);
     free(r->unread);
     *r = (struct metric_record){0};
 }
 
-static struct metric_value *metric_value_find(const struct metric_record *r,
-                                              const char *name,
-                                              size_t len)
-{
-    for (size_t i = 0; i < r->n; i++)
-        if (!strncmp(r->v[i].name, name, len) && !r->v[i].name[len])
-            return &r->v[i];
-    return NULL;
-}
-
 static void metric_add(struct metric_record *r, const char *name, size_t len, double value)
 {
-    struct metric_value *old =
-        len && len <= METRIC_NAME_MAX ? metric_value_find(r, name, len) : NULL;
-    if (old) {
-        old->value = value;
+    size_t rank = 0;
+    bool is_name = len && len <= METRIC_NAME_MAX;
+    if (is_name && metric_order_find(&r->order, r->v, sizeof(*r->v), name, len, &rank)) {
+        r->v[r->order.places[rank]].value = value;
         return;
     }
-    if (!len || len > METRIC_NAME_MAX || r->n == METRIC_VALUES_MAX) {
+    if (!is_name || r->n == METRIC_VALUES_MAX) {
         r->left_out++;
         return;
     }
     if (r->n % 32 == 0)
         r->v = xrealloc(r->v, r->n + 32, sizeof(*r->v));
+    metric_order_insert(&r->order, rank, r->n);
     r->v[r->n++] = (struct metric_value){.name = xstrndup(name, len), .value = value};
 }
 
 double metric_value(const struct metric_record *r, const char *name)
 {
-    const struct metric_value *v = metric_value_find(r, name, strlen(name));
-    return v ? v->value : NAN;
+    for (size_t i = 0; i < r->n; i++)
+        if (str_eq(r->v[i].name, name))
+            return r->v[i].value;
+    return NAN;
 }
 
 bool metric_is_training(const struct metric_record *r)

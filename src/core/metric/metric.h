@@ -14,10 +14,11 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "core/metric/metric_order.h"
 
 enum {
     METRIC_LINE_MAX = 1 << 20, /* bytes of one line; longer ones are no records */
-    METRIC_VALUES_MAX = 512,   /* of one record */
+    METRIC_VALUES_MAX = 2048,  /* of one record */
     METRIC_NAME_MAX = 200,     /* bytes of a key */
 };
 
@@ -33,9 +34,10 @@ struct metric_record {
     int64_t step;
     struct metric_value *v; /* each name once, with its last value */
     size_t n;
-    size_t left_out; /* values past the ceilings */
-    char *unread;    /* the key of the first value that is no number; NULL: none */
-    size_t n_unread; /* such values */
+    struct metric_order order; /* of v as it was read; a record made by hand has none */
+    size_t left_out;           /* values past the ceilings */
+    char *unread;              /* the key of the first value that is no number; NULL: none */
+    size_t n_unread;           /* such values */
 
     int64_t total; /* steps of the whole training, 0 = not told */
 

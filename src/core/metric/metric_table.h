@@ -4,11 +4,16 @@
  * A point covers one step at first. When the table is full each two neighbours become one that
  * keeps the smallest, the greatest and the last value, and so on: the whole run always fits, and
  * no peak is lost. Records come in the order of their steps; one whose step has a point already
- * is merged into it, value by value, the last one wins. Pure: no clock, no I/O. */
+ * is merged into it, value by value, the last one wins. Pure: no clock, no I/O.
+ *
+ * Memory grows with the points that are there. Up to METRIC_KEYS_WHOLE keys have as many points as
+ * the table was made with; each time that more keys would need more memory than those, all of them
+ * have half as many points from then on, but at least two. A key is found in the same time whatever
+ * order the names came in. */
 #pragma once
 #include "core/metric/metric.h"
 
-enum { METRIC_KEYS_MAX = 512 };
+enum { METRIC_KEYS_MAX = 2048, METRIC_KEYS_WHOLE = 512 };
 
 struct metric_table;
 
@@ -18,7 +23,7 @@ struct metric_point {
     usec_t at; /* of the newest record in it; 0 = no record told */
 };
 
-/* points: at least 2; even. */
+/* points: at least 2. */
 struct metric_table *metric_table_new(size_t points);
 void metric_table_free(struct metric_table *t); /* NULL is fine */
 void metric_table_add(struct metric_table *t, const struct metric_record *r);

@@ -15,7 +15,7 @@
 #include "core/metric/metric_table.h"
 
 enum {
-    SPARK_POINTS = 64, /* of the small table; 32 to 64 are shown */
+    SPARK_POINTS = 64, /* of the small table; 32 to 64 are shown, of many keys fewer */
     TIMES = 64,        /* step times that are remembered */
     WINDOW = 8,        /* values of the reward that are one mean */
     COLLAPSE_AFTER = 3 * WINDOW,

@@ -247,6 +247,30 @@ static void ceilings_hold(void **state)
     buf_release(&line);
 }
 
+static void a_record_has_many_values(void **state)
+{
+    enum { VALUES = 1500 };
+    (void)state;
+    struct metric_record r;
+    struct buf line = BUF_INIT(METRIC_LINE_MAX);
+    (void)buf_adds(&line, "{\"step\":3,\"layer\":0,\"layer/\":1"); /* all of this fits */
+    for (int twice = 0; twice < 2; twice++)
+        for (int i = VALUES; i-- > 2;) /* not in the order of the names */
+            (void)buf_addf(&line, ",\"layer/%d\":%d", i, twice ? i : -1);
+    (void)buf_addc(&line, '}');
+    assert_int_equal(metric_read_line(line.data, line.len, &r), METRIC_RECORD);
+    assert_int_equal(r.n, VALUES);
+    assert_int_equal(r.left_out, 0);
+    assert_string_equal(r.v[2].name, "layer/1499"); /* as they came */
+    assert_value(&r, "layer", 0);
+    assert_value(&r, "layer/", 1);
+    for (int i = 2; i < VALUES; i++)
+        assert_true(r.v[i].value > 1.5); /* the last one of a name */
+    assert_value(&r, "layer/77", 77);
+    metric_record_release(&r);
+    buf_release(&line);
+}
+
 static void is_written_and_read_back(void **state)
 {
     (void)state;
@@ -310,6 +334,7 @@ int main(void)
         cmocka_unit_test(reads_json_behind_anything),
         cmocka_unit_test(a_value_that_is_none_costs_itself),
         cmocka_unit_test(ceilings_hold),
+        cmocka_unit_test(a_record_has_many_values),
         cmocka_unit_test(is_written_and_read_back),
         cmocka_unit_test(knows_a_validation),
         cmocka_unit_test(a_key_may_look_like_a_line),

@@ -35,12 +35,13 @@ struct curves_kept {
 struct curves {
     struct http_req *req; /* NULL: gone */
     struct api *a;
-    char *id, *keys, *summary;
+    char *id, *summary;
+    struct strv keys; /* patterns; none: all keys */
     struct metric_curves *curves;
     struct kept *kept; /* whose table that is; NULL: our own */
     const char *state; /* a literal */
     int64_t since, points;
-    bool csv, want_voids;
+    bool csv, want_voids, names_alone;
     struct buf out;
     struct err err;
     int result;
@@ -53,18 +54,21 @@ struct shown {
     size_t from, group;
 };
 
-static bool curves_is_wanted(const char *list, const char *key)
+static struct strv curves_patterns(const char *list)
 {
-    const char *it;
+    struct strv patterns = {0};
     size_t n;
-    if (!list || !*list)
-        return true;
-    while ((it = str_item(&list, &n))) {
-        _cleanup_(freep) char *pattern = xstrndup(it, n);
-        if (str_glob(pattern, key))
-            return true;
-    }
-    return false;
+    for (const char *it; (it = str_item(&list, &n));)
+        strv_addf(&patterns, "%.*s", (int)n, it);
+    return patterns;
+}
+
+static bool curves_is_wanted(const struct curves *c, const char *key)
+{
+    bool is = !c->keys.n;
+    for (size_t i = 0; i < c->keys.n && !is; i++)
+        is = str_glob(c->keys.v[i], key);
+    return is && !c->names_alone;
 }
 
 static void curves_choose(const struct curves *c, const struct metric_table *t, struct shown *ret)
@@ -75,7 +79,7 @@ static void curves_choose(const struct curves *c, const struct metric_table *t, 
     ret->group = (n - ret->from + most - 1) / most;
     ret->group += !ret->group;
     for (size_t k = 0; k < keys; k++)
-        if (curves_is_wanted(c->keys, metric_table_key(t, k)))
+        if (curves_is_wanted(c, metric_table_key(t, k)))
             ret->keys[ret->n_keys++] = k;
 }
 
@@ -357,7 +361,7 @@ static void curves_done(void *arg)
     give_back(c);
     buf_release(&c->out);
     free(c->id);
-    free(c->keys);
+    strv_release(&c->keys);
     free(c->summary);
     free(c);
 }
@@ -402,12 +406,13 @@ static void curves_answer(struct http_req *req,
     *c = (struct curves){.req = req,
                          .a = a,
                          .id = xstrdup(job->id),
-                         .keys = xstrdup(http_req_query(req, "keys")),
+                         .keys = curves_patterns(http_req_query(req, "keys")),
                          .summary = xstrdup(extra->metrics),
                          .state = job_state_to_string(job->state),
                          .since = since,
                          .points = points,
                          .csv = wants_csv(req),
+                         .names_alone = !http_req_query_bool(req, "series", true),
                          .want_voids = http_req_query_bool(req, "superseded", false),
                          .out = BUF_INIT(CURVES_MAX_BYTES)};
     c->kept = take_kept(a, job->id);
@@ -424,11 +429,13 @@ static void api_jobs_metrics(struct http_req *req, void *app)
 
 static const struct http_param metric_params[] = {
     {"keys", HTTP_PARAM_STRING,
-     "names or patterns with * and ?, comma-separated; all if not given"},
+     "names or patterns with * and ?, comma-separated; all if not given. A comma in a name is asked "
+     "for as ?"},
+    {"series", HTTP_PARAM_BOOLEAN, "false: the names of the keys without their curves"},
     {"since_step", HTTP_PARAM_INTEGER, "only what came after this step"},
     {"points", HTTP_PARAM_INTEGER,
-     "points of a curve at most, up to 512; a point keeps the smallest and greatest value of its "
-     "steps"},
+     "points of a curve at most, up to 512, of a job with more than 512 keys up to 128; a point "
+     "keeps the smallest and greatest value of its steps"},
     {"superseded", HTTP_PARAM_BOOLEAN,
      "with what attempts told of the steps that later ones ran again: superseded[].series"},
     {"format", HTTP_PARAM_STRING, "json or csv; Accept: text/csv does the same"},
