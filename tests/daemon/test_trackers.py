@@ -6,6 +6,7 @@ import contextlib
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 from fakeray import FakeRay
@@ -36,6 +37,14 @@ if sys.argv[7] == "by force":  # as Ray ends a trainer's process, and what that 
         os.kill(int(child), 9)
     os._exit(0)
 """
+
+
+def wait_tracker(argusd, job, kind, state="complete", problem=None):
+    def found(view):
+        rows = [t for t in view["trackers"] or [] if t["tracker"] == kind and t["state"] == state]
+        return rows and (rows[-1]["problem"] or not problem) and rows[-1]
+
+    return found(argusd.wait_job(job, found, f"has its run in {kind}"))
 
 
 class Training:
@@ -77,11 +86,7 @@ class Training:
         return view
 
     def tracker(self, kind, state="complete", problem=None):
-        def found(view):
-            rows = [t for t in view["trackers"] or [] if t["tracker"] == kind and t["state"] == state]
-            return rows and (rows[-1]["problem"] or not problem) and rows[-1]
-
-        return found(self.argusd.wait_job(self.id, found, f"has its run in {kind}"))
+        return wait_tracker(self.argusd, self.id, kind, state, problem)
 
     def owes(self, kind):
         """Its run once it was tried to send it, and the server did not take it."""
@@ -190,6 +195,27 @@ def test_mlflow_whatever_it_does(argusd, mlflow, before, amid):
         check_killed(mlflow, stopped)
     page = status_page(argusd, well.id)
     assert run["mode"] == "online" and run["run"] in run["link"] and run["link"] in page, page
+
+
+def test_a_step_of_more_values_than_a_request_takes(argusd, mlflow):
+    """MLflow takes 1,000 metrics at once."""
+    program = """
+import json
+for step in (1, 2):
+    print(json.dumps({"step": step, **{f"layer/{i}": i + step for i in range(1500)}}))
+"""
+    argv = [sys.executable, "-c", program]
+    with Way(mlflow.port, "refuse") as way:
+        more = on_mlflow(way.url)
+        spec = {"workload": "ray", "entrypoint": argv, "nnodes": 1, "n_gpus_per_node": 0, **more}
+        job = argusd.submit(spec)
+        argusd.wait_over(job)
+        wait_tracker(argusd, job, "mlflow", "owed", problem=True)
+        way.how = "pass"
+        wait_tracker(argusd, job, "mlflow")
+    (run,) = mlflow.runs("proj", job)
+    for i in (0, 999, 1000, 1499):
+        assert mlflow.history(run["info"]["run_id"], f"layer/{i}") == [(1, i + 1), (2, i + 2)]
 
 
 def test_files_that_are_sent_afterwards(tmp_path):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trackers_feed.c - the metrics of an attempt that MLflow does not have, from the job's
- * metrics.jsonl: as many as one request takes. In the worker pool. */
+ * metrics.jsonl: as many as one request takes, which may be a part of a record. In the worker pool.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,15 +35,20 @@ static void feed_put_value(struct jout *j, double v)
         jout_real(j, "value", v);
 }
 
-static void feed_put_record(struct feeding *g, const struct metric_record *m)
+/* False: the request is full, and the rest of the record is of the next one. */
+static bool feed_put_record(struct feeding *g, const struct metric_record *m)
 {
     char key[METRIC_NAME_MAX * 4 + 8];
     usec_t at = m->at ? m->at : g->f->at;
-    for (size_t i = 0; i < m->n; i++) {
+    for (size_t i = g->f->taken; i < m->n; i++) {
         tracker_mlflow_key(m->v[i].name, key, sizeof(key));
         const int64_t *newest = map_find(g->f->newest, key);
         if (newest && m->step <= *newest)
             continue;
+        if (g->n == FEED_METRICS_MAX) {
+            g->f->taken = i;
+            return false;
+        }
         jout_open(&g->j, NULL, '{');
         jout_str(&g->j, "key", key);
         feed_put_value(&g->j, m->v[i].value);
@@ -51,18 +57,17 @@ static void feed_put_record(struct feeding *g, const struct metric_record *m)
         jout_close(&g->j, '}');
         g->n++;
     }
+    g->f->taken = 0;
+    return true;
 }
 
-/* False: the request is full, and this line is of the next one. */
+/* False: the request is full, and this line, or the rest of it, is of the next one. */
 static bool feed_line(struct feeding *g, const char *line, size_t n)
 {
     struct metric_record m = {0};
     bool fits = true;
-    if (metric_read_line(line, n, &m) == METRIC_RECORD && m.attempt == g->f->attempt) {
-        fits = g->n + m.n <= FEED_METRICS_MAX;
-        if (fits)
-            feed_put_record(g, &m);
-    }
+    if (metric_read_line(line, n, &m) == METRIC_RECORD && m.attempt == g->f->attempt)
+        fits = feed_put_record(g, &m);
     metric_record_release(&m);
     return fits;
 }

@@ -65,7 +65,8 @@ struct feed {
     char *root, *job;
     int attempt;
     struct map *newest; /* key as the server has it -> int64_t *: its newest step there */
-    off_t offset;       /* of the job's metrics.jsonl: read from here on */
+    off_t offset;       /* of the job's metrics.jsonl: read from here on, */
+    size_t taken;       /* without so many values of the record there: they are in a request */
     char *run;
     usec_t at;       /* of records that do not say when */
     struct buf body; /* of the next request; empty: there is nothing left */
