@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who makes messages in a loop holds up nobody: what is severest goes first, and each user has a share of a receiver."""
+"""Who makes messages in a loop holds up nobody: what is severest goes first, each user has a share."""
 
 import threading
 import time
@@ -36,7 +36,7 @@ def misbehave(argusd, token):
 
 
 def test_fifty_users_who_misbehave_hold_up_nothing_critical(tmp_path):
-    """The line of the receiver is long with what they did when Ray's head goes: that is the next thing that it hears."""
+    """The receiver's line is long with what they did when Ray's head goes: that is the next thing that it hears."""
     with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
         hook.answer = None  # it says nothing: what comes waits
         threads = [threading.Thread(target=misbehave, args=(argusd, token)) for token in list(people(argusd))]
@@ -48,7 +48,7 @@ def test_fifty_users_who_misbehave_hold_up_nothing_critical(tmp_path):
 
         until(lambda: waiting() >= 3 * USERS, "a long line waits")
         argusd.ray.listen(False)
-        until(lambda: [a for a in argusd.get("/v1/alerts?severity=critical")["alerts"]], "Ray's head is lost")
+        until(lambda: argusd.get("/v1/alerts?severity=critical")["alerts"], "Ray's head is lost")
         critical = until(
             lambda: [i for i in argusd.get("/v1/incidents")["incidents"] if i["severity"] == "critical"], "an incident"
         )[0]["id"]

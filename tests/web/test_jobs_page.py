@@ -128,7 +128,7 @@ def test_several_are_archived(browser, world):
     page.click(".pickbar .btn:has-text('Archive')")
     page.wait_for_selector("[role=dialog] .btn.main:has-text('Archive 2 jobs')")
     assert "No checkpoints" in row(page, "ended badly").inner_text()
-    assert "1 checkpoints" in row(page, "ended well").inner_text()
+    assert "1 checkpoint, " in row(page, "ended well").inner_text()
     page.check("[role=dialog] .tick input")
     page.wait_for_selector("[role=dialog] .many .c-bad:has-text('are removed')")
     assert "argus archive --no-checkpoints" in page.inner_text("[role=dialog] footer .cli")

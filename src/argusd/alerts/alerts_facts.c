@@ -344,7 +344,7 @@ static void see_argusd(struct alerts *as, usec_t now)
     if (worst.receiver) {
         fact_text(&f, "receiver", worst.receiver->name);
         /* Not its trouble: all see the alert, and that may quote what a server answered. */
-        fact_text(&f, "reason", message_words("say_told_to_admins", MESSAGE_ENGLISH));
+        fact_text(&f, "reason", message_words("told_to_admins", MESSAGE_ENGLISH));
     }
     fact_late(as, as->p.agent_failing, "agent_failing", "agent_trouble", &f);
     fact_late(as, as->p.backup_overdue, "backup_overdue", "backup_trouble", &f);

@@ -121,7 +121,7 @@ static const struct message_row rows[] = {
         "not told: argus.yaml has no such receiver",
         "未通知：argus.yaml 中没有该接收方"),
     SAY("say_told_full", "waits: too many messages wait for it", "等待：待发消息过多"),
-    SAY("say_told_to_admins",
+    SAY("told_to_admins",
         "'argus alert receivers' tells admins why",
         "管理员可用 'argus alert receivers' 查看原因"),
     SAY("say_told_share",

@@ -112,7 +112,7 @@ static struct alert *incident_find_open(const struct incident *i,
     return NULL;
 }
 
-/* Of "a17" or "i17"; 0: it is none. */
+/* The number in "a17" or "i17"; 0: there is none. */
 static int64_t id_number(const char *id)
 {
     int64_t n;

@@ -35,7 +35,7 @@ bool metric_order_find(const struct metric_order *o,
                        size_t len,
                        size_t *ret_rank)
 {
-    size_t low = 0, high = o->n;
+    size_t low = 0, high = o->places ? o->n : 0;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         int c = compare_name(name_at(array, size, o->places[mid]), name, len);

@@ -59,7 +59,7 @@ const w = words({
     rm: ["Remove", "删除"],
     rm_title: ["Remove {0}?", "删除 {0}？"],
     rm_text: [
-        "{0} {0|file|files}, {1}, go from the shared root and cannot be brought back. A job that names it cannot be retried.",
+        "{0} {0|file|files}, {1}, {0|goes|go} from the shared root and cannot be brought back. A job that names the snapshot cannot be retried.",
         "共享根目录上的 {0} 个文件（{1}）将被删除且无法恢复。引用它的作业无法再重试。",
     ],
     rm_go: ["Remove the snapshot", "删除快照"],
