@@ -32,8 +32,8 @@ static void metric_add(struct metric_record *r, const char *name, size_t len, do
 {
     size_t rank = 0;
     bool is_name = len && len <= METRIC_NAME_MAX;
-    if (is_name && metric_order_find(&r->order, r->v, sizeof(*r->v), name, len, &rank)) {
-        r->v[r->order.places[rank]].value = value;
+    if (is_name && r->v && metric_order_find(&r->order, r->v, sizeof(*r->v), name, len, &rank)) {
+        r->v[metric_order_place(&r->order, rank)].value = value;
         return;
     }
     if (!is_name || r->n == METRIC_VALUES_MAX) {

@@ -35,7 +35,7 @@ bool metric_order_find(const struct metric_order *o,
                        size_t len,
                        size_t *ret_rank)
 {
-    size_t low = 0, high = o->places ? o->n : 0;
+    size_t low = 0, high = o->n;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         int c = compare_name(name_at(array, size, o->places[mid]), name, len);
@@ -50,6 +50,12 @@ bool metric_order_find(const struct metric_order *o,
     }
     *ret_rank = low;
     return false;
+}
+
+size_t metric_order_place(const struct metric_order *o, size_t rank)
+{
+    assert(rank < o->n);
+    return o->places[rank];
 }
 
 void metric_order_insert(struct metric_order *o, size_t rank, size_t place)

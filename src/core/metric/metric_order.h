@@ -15,13 +15,15 @@ struct metric_order {
 };
 
 void metric_order_release(struct metric_order *o);
-/* The rank of this name of len bytes. True: places[*ret_rank] has it; false: it would stand there.
- * size: bytes of a member. */
+/* The rank of this name of len bytes. True: metric_order_place() tells where it is; false: it would
+ * stand there. size: bytes of a member. */
 bool metric_order_find(const struct metric_order *o,
                        const void *array,
                        size_t size,
                        const char *name,
                        size_t len,
                        size_t *ret_rank);
+/* The place of what metric_order_find() found at this rank. */
+size_t metric_order_place(const struct metric_order *o, size_t rank);
 /* The name of a new place, with the rank that metric_order_find() told. */
 void metric_order_insert(struct metric_order *o, size_t rank, size_t place);

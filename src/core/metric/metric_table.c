@@ -231,7 +231,7 @@ size_t metric_table_find(const struct metric_table *t, const char *name)
     size_t rank;
     bool has =
         metric_order_find(&t->order, t->columns, sizeof(*t->columns), name, strlen(name), &rank);
-    return has ? t->order.places[rank] : t->n_columns;
+    return has ? metric_order_place(&t->order, rank) : t->n_columns;
 }
 
 double metric_table_latest(const struct metric_table *t, size_t key, int64_t *ret_step)
