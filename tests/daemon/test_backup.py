@@ -66,7 +66,7 @@ def test_a_backup_and_the_way_back(argusd):
     argusd.wait_over(first)
     name = make(argusd)
     (told,) = [e for e in argusd.events() if e["kind"] == "backup_made"]
-    assert told["actor"] == "admin" and name in told["reason"]["text"] and "1 jobs" in told["reason"]["text"]
+    assert told["actor"] == "admin" and name in told["reason"]["text"] and "1 job, " in told["reason"]["text"]
     later = argusd.submit("echo later")
     argusd.wait_over(later)
     assert "canary" not in str((place(argusd) / name).read_bytes())

@@ -130,7 +130,7 @@ def test_several_are_archived(browser, world):
     assert "No checkpoints" in row(page, "ended badly").inner_text()
     assert "1 checkpoint, " in row(page, "ended well").inner_text()
     page.check("[role=dialog] .tick input")
-    page.wait_for_selector("[role=dialog] .many .c-bad:has-text('are removed')")
+    page.wait_for_selector("[role=dialog] .many .c-bad:has-text('is removed')")
     assert "argus archive --no-checkpoints" in page.inner_text("[role=dialog] footer .cli")
     page.uncheck("[role=dialog] .tick input")
     page.click("[role=dialog] .btn.main")
