@@ -84,6 +84,21 @@ def lane(argusd, job):
     return float(re.search(rf'^argus_job_goodput_ratio{{lane="{found[1]}"}} (\S+)$', page, re.M)[1]), found[1]
 
 
+def test_a_row_tells_the_reward_and_when_it_ends(argusd):
+    t = Training(argusd, "echo Total training steps: 200000")
+    row = lambda: next(j for j in argusd.all_jobs() if j["id"] == t.id)  # noqa: E731
+    assert (row()["reward"], row()["ends"]) == (None, None)
+    t.steps(1, 3)
+    t.until_step(3, of=200000)
+    was = row()
+    assert was["reward"] == 0.03 and was["ends"]["p50"] > was["started_at"] and was["ends"]["p90"] >= was["ends"]["p50"]
+    argusd.restart()
+    assert row()["reward"] == 0.03 and row()["ends"], "a restart forgets neither"
+    t.let_go()
+    argusd.wait_over(t.id)
+    assert (row()["reward"], row()["ends"]) == (None, None), "of a live job"
+
+
 def test_a_file_that_grows(argusd):
     t = Training(argusd, "echo Total training steps: 20")
     page = t.curves()

@@ -364,6 +364,15 @@ static void get_gang(const json_t *v, struct gang *ret)
     gang_set_driver(ret, json_get_str(v, "driver_node", NULL));
 }
 
+static void get_pace(const json_t *metrics, struct record_extra *x)
+{
+    const json_t *reward = json_object_get(json_get_object(metrics, "reward"), "value");
+    x->has_reward = json_is_number(reward);
+    x->reward = x->has_reward ? json_number_value(reward) : 0;
+    if (clock_from_string(json_get_str(metrics, "eta", ""), &x->paced_end, NULL) < 0)
+        x->paced_end = 0;
+}
+
 static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
 {
     j->demand.nnodes = 1;
@@ -385,6 +394,7 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     field_from_json(&hang_table, v, FIELD_ALL, x);
     x->metrics_trouble = metric_trouble_from_json(json_get_object(v, "metrics"));
     x->total_steps = json_get_int(json_get_object(v, "metrics"), "total_steps", 0);
+    get_pace(json_get_object(v, "metrics"), x);
     get_verdict(json_get_object(v, "verdict"), &x->finding);
 }
 

@@ -38,7 +38,10 @@ struct record_extra {
     unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
     int64_t step;             /* of its training; 0 = none yet */
     int64_t total_steps;      /* 0 = not known */
-    char *imports; /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
+    double reward;            /* of its newest record that has one; 0 unless has_reward */
+    bool has_reward;
+    usec_t paced_end; /* wall: when its last step ends at its own pace; 0 = not known */
+    char *imports;    /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
     struct record_finding finding;
     char *finding_word;        /* class of job.finding if it has no row here, see above */
     int64_t hung_step;         /* where it stood when it was called hung, */

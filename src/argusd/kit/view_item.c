@@ -51,6 +51,14 @@ static const struct field item_rows[] = {
     ITEM("restarts", FIELD_INT, row.restarts),
     ITEM("step", FIELD_INT, row.step, .flags = FIELD_NO_LIMIT),
     ITEM("total_steps", FIELD_INT, total_steps, .flags = FIELD_NO_LIMIT, .doc = "of a live job"),
+    ITEM("reward", FIELD_REAL, reward, .flags = FIELD_MAYBE, .doc = "the newest, of a live job"),
+    ITEM("ends",
+         FIELD_PART,
+         ends,
+         .of = &view_eta_table,
+         .doc =
+             "when a running job is expected to end: its last step at its own pace, else by what "
+             "jobs like it took"),
     ITEM("nodes", FIELD_LIST, nodes, .of = &view_node_gpus_table, .doc = "its lease"),
     ITEM("gpu_util", FIELD_REAL, gpu_util, .flags = FIELD_NO_LIMIT),
     ITEM("gpu_hours",
@@ -78,6 +86,35 @@ static double view_gpu_util(const struct live *l, const struct api_eyes *eyes)
     usec_t span = ran < begun ? begun : ran < window ? ran : window;
     struct figures_window w = figures_gang(eyes->a->figures, &l->job->gang, FIGURE_GPU_UTIL, span);
     return w.n > 0 && 2 * w.n >= w.of ? round(100 * w.mean) : -1;
+}
+
+/* By what jobs like it took, from the start of its attempt on. */
+static void view_learnt_end(const struct job *job,
+                            const struct record_extra *x,
+                            struct view_eta *ret)
+{
+    if (!job->started_at || !x->expected_p50)
+        return;
+    ret->p50 = job->started_at + x->expected_p50;
+    ret->p90 = job->started_at + x->expected_p90;
+}
+
+/* A moment that has passed is none that is expected. */
+static void view_ends(const struct live *l, struct view_eta *ret)
+{
+    usec_t now = clock_wall();
+    *ret = (struct view_eta){0};
+    if (l->job->state != JOB_RUNNING)
+        return;
+    view_learnt_end(l->job, &l->extra, ret);
+    if (l->extra.paced_end > now)
+        ret->p50 = l->extra.paced_end;
+    if (ret->p90 < ret->p50)
+        ret->p90 = ret->p50;
+    if (ret->p50 <= now)
+        ret->p50 = ret->p90;
+    if (ret->p50 <= now)
+        *ret = (struct view_eta){0};
 }
 
 struct slotbook_held view_held(struct slotbook_held held, const struct live *l)
@@ -131,7 +168,11 @@ void view_fill_item(struct job_item *item,
         jobs_reason(l, &item->now, &item->position);
     if (l && l->job->state == JOB_QUEUED)
         jobs_eta(l, &item->expected.p50, &item->expected.p90);
+    if (l)
+        view_ends(l, &item->foreseen);
     item->eta = view_eta_known(&item->expected);
+    item->ends = view_eta_known(&item->foreseen);
+    item->reward = l && l->extra.has_reward ? l->extra.reward : NAN;
     saying_say(eyes, row->id, l ? item->now.code : row->reason_code,
                l ? item->now.text : row->reason_text, &item->reason);
 }
@@ -153,21 +194,24 @@ uint64_t view_item_mark(const struct live *l, const struct api_eyes *eyes)
     const struct job *job = l->job;
     struct {
         uint64_t text;
-        int64_t step, total, times[5], numbers[6];
-        double util, hours;
+        int64_t step, total, times[7], numbers[6];
+        double util, hours, reward;
     } all = {.step = l->extra.step,
              .total = l->extra.total_steps,
              .util = view_gpu_util(l, eyes),
-             .hours = view_gpu_hours(0, l)};
+             .hours = view_gpu_hours(0, l),
+             .reward = l->extra.reward};
     struct reason now;
-    struct view_eta eta = {0};
+    struct view_eta eta = {0}, ends;
     int position = 0;
     jobs_reason(l, &now, &position);
     if (job->state == JOB_QUEUED)
         jobs_eta(l, &eta.p50, &eta.p90);
     all.text = hash_keyed(seed, now.code, strlen(now.code)) * 31 +
                hash_keyed(seed, now.text, strlen(now.text));
-    const usec_t times[] = {job->unknown_since, job->started_at, job->ended_at, eta.p50, eta.p90};
+    view_ends(l, &ends);
+    const usec_t times[] = {job->unknown_since, job->started_at, job->ended_at, eta.p50, eta.p90,
+                            ends.p50,           ends.p90};
     const int64_t numbers[] = {job->state,      (int64_t)job->flags,   position,
                                job->n_attempts, job->restart.failures, job->priority};
     for (size_t i = 0; i < array_len(times); i++)

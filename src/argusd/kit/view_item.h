@@ -18,7 +18,10 @@ struct job_item {
     int position;
     const struct view_eta *eta;
     struct view_eta expected;
+    const struct view_eta *ends;
+    struct view_eta foreseen; /* what `ends` points to */
     double gpus, gpu_util, gpu_hours;
+    double reward;           /* NaN: none */
     int64_t total_steps;     /* -1: not known */
     struct field_list nodes; /* its lease; borrowed */
 };

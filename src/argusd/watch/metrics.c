@@ -2,6 +2,7 @@
 /* metrics.c - see metrics.h. A reader is with its worker while `busy`, and with nobody else. */
 #include "argusd/watch/metrics.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,9 @@ static void take_page(struct reader *r, struct live *l)
     l->extra.metrics_trouble = r->trouble.kinds;
     l->extra.step = r->step;
     l->extra.total_steps = r->total_steps;
+    l->extra.has_reward = isfinite(r->pace.reward);
+    l->extra.reward = l->extra.has_reward ? r->pace.reward : 0;
+    l->extra.paced_end = r->pace.ends_at;
     r->page = NULL;
     if (first || news || now - r->saved_at > SAVE_EVERY) {
         r->saved_at = now;

@@ -349,6 +349,7 @@ static const struct message_row rows[] = {
     SAY("no_rule", "no rule '{name}'", "没有规则 '{name}'"),
     SAY("no_incident", "no incident '{id}'", "没有事故 '{id}'"),
     SAY("report_form", "'{form}' is neither md nor html", "'{form}' 既不是 md 也不是 html"),
+    SAY("report_language", "'{language}' is neither en nor zh", "'{language}' 既不是 en 也不是 zh"),
     SAY("rule_kept",
         "the rule '{name}' is of {from}: change it with off: true",
         "规则 '{name}' 属于 {from}：用 off: true 修改它"),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/message.h"
+#include "base/report.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "core/alert/alert_text.h"
@@ -32,7 +33,7 @@ enum report_word {
     TOLD_COMMA,
 };
 static const char *const report_words[][2] = {
-    [TOLD_REPORT] = {"Incident", "事件"},
+    [TOLD_REPORT] = {"Incident", "事故"},
     [TOLD_WHAT] = {"What", "经过"},
     [TOLD_WHEN] = {"From", "开始"},
     [TOLD_UNTIL] = {"Until", "结束"},
@@ -76,83 +77,33 @@ const char *incident_cause(const struct incident *i, incident_sees_f sees, void 
     return alert_of_names[of];
 }
 
-struct report {
-    struct buf *out;
-    bool is_html;
+struct incident_told {
+    struct report r;
     enum message_language in;
     incident_sees_f sees; /* NULL: all alerts */
     void *arg;
 };
 
-static bool report_shows(const struct report *r, const struct alert *a)
+static bool incident_shows(const struct incident_told *r, const struct alert *a)
 {
     return !r->sees || r->sees(a, r->arg);
 }
 
-/* Text of others: nothing in it is markup. */
-static void report_text(const struct report *r, const char *text)
-{
-    for (; *text; text++) {
-        const char *html = *text == '<'   ? "&lt;"
-                           : *text == '>' ? "&gt;"
-                           : *text == '&' ? "&amp;"
-                           : *text == '"' ? "&quot;"
-                                          : NULL;
-        bool marks = strchr("\\`*_{}[]<>#|", *text) != NULL;
-        if (r->is_html && html)
-            (void)buf_adds(r->out, html);
-        else if (!r->is_html && marks)
-            (void)buf_addf(r->out, "\\%c", *text);
-        else
-            (void)buf_addc(r->out, (unsigned char)*text < ' ' ? ' ' : *text);
-    }
-}
-
-static void report_heading(const struct report *r, int level, const char *text)
-{
-    if (r->is_html)
-        (void)buf_addf(r->out, "<h%d>", level);
-    else
-        (void)buf_addf(r->out, "\n%s ", level == 1 ? "#" : "##");
-    report_text(r, text);
-    if (r->is_html)
-        (void)buf_addf(r->out, "</h%d>\n", level);
-    else
-        (void)buf_adds(r->out, "\n\n");
-}
-
-static void report_item(const struct report *r, const char *label, const char *text)
-{
-    (void)buf_adds(r->out, r->is_html ? "<li>" : "- ");
-    if (label) {
-        report_text(r, label);
-        (void)buf_adds(r->out, ": ");
-    }
-    report_text(r, text);
-    (void)buf_adds(r->out, r->is_html ? "</li>\n" : "\n");
-}
-
-static void report_list(const struct report *r, bool opens)
-{
-    if (r->is_html)
-        (void)buf_adds(r->out, opens ? "<ul>\n" : "</ul>\n");
-}
-
-static void report_summary(const struct report *r, const struct incident *i, usec_t now)
+static void incident_summary(const struct incident_told *r, const struct incident *i, usec_t now)
 {
     char at[CLOCK_TEXT_MAX], cost[64];
-    report_list(r, true);
-    report_item(r, report_words[TOLD_SEVERITY][r->in], alert_severity_names[i->severity]);
-    report_item(r, report_words[TOLD_CAUSE][r->in], incident_cause(i, r->sees, r->arg));
-    report_item(r, report_words[TOLD_WHEN][r->in], clock_to_string(i->opened_at, at));
-    report_item(r, report_words[TOLD_UNTIL][r->in],
+    report_list(&r->r, true);
+    report_item(&r->r, report_words[TOLD_SEVERITY][r->in], alert_severity_names[i->severity]);
+    report_item(&r->r, report_words[TOLD_CAUSE][r->in], incident_cause(i, r->sees, r->arg));
+    report_item(&r->r, report_words[TOLD_WHEN][r->in], clock_to_string(i->opened_at, at));
+    report_item(&r->r, report_words[TOLD_UNTIL][r->in],
                 i->open ? report_words[TOLD_OPEN][r->in] : clock_to_string(i->closed_at, at));
     text_printf(cost, "%.2f %s", incident_gpu_hours(i, now), report_words[TOLD_HOURS][r->in]);
-    report_item(r, report_words[TOLD_COST][r->in], cost);
-    report_list(r, false);
+    report_item(&r->r, report_words[TOLD_COST][r->in], cost);
+    report_list(&r->r, false);
 }
 
-static void report_alert(const struct report *r, const struct alert *a)
+static void report_alert(const struct incident_told *r, const struct alert *a)
 {
     struct buf text = BUF_INIT(2 * SENTENCE_MAX), fix = BUF_INIT(SENTENCE_MAX);
     char since[CLOCK_TEXT_MAX], end[CLOCK_TEXT_MAX];
@@ -160,15 +111,15 @@ static void report_alert(const struct report *r, const struct alert *a)
                    a->open ? "" : " - ", a->open ? "" : clock_to_string(a->ended_at, end), a->rule);
     alert_sentence(a, r->in, false, &text);
     alert_sentence(a, r->in, true, &fix);
-    report_item(r, NULL, buf_str(&text));
+    report_item(&r->r, NULL, buf_str(&text));
     if (fix.len)
-        report_item(r, report_words[TOLD_FIX][r->in], buf_str(&fix));
+        report_item(&r->r, report_words[TOLD_FIX][r->in], buf_str(&fix));
     buf_release(&text);
     buf_release(&fix);
 }
 
 /* What was seen of it, in the order of its facts: "state is offline, wanted is yes". */
-static void report_evidence(const struct report *r, const struct alert *a)
+static void report_evidence(const struct incident_told *r, const struct alert *a)
 {
     _cleanup_(json_unrefp) json_t *args = NULL;
     struct buf text = BUF_INIT(2 * SENTENCE_MAX);
@@ -188,7 +139,7 @@ static void report_evidence(const struct report *r, const struct alert *a)
         _cleanup_(freep) char *hole = xasprintf("{%s}", name);
         alert_fill(hole, a->args, &text);
     }
-    report_item(r, NULL, buf_str(&text));
+    report_item(&r->r, NULL, buf_str(&text));
     buf_release(&text);
 }
 
@@ -238,7 +189,7 @@ static const struct {
       "共享根目录不可用期间 argusd 不启动作业"}},
 };
 
-static void report_acts(const struct report *r, const struct alert *a)
+static void incident_acts(const struct incident_told *r, const struct alert *a)
 {
     _cleanup_(json_unrefp) json_t *args = NULL;
     if (!a->args || json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0)
@@ -249,48 +200,48 @@ static void report_acts(const struct report *r, const struct alert *a)
             continue;
         struct buf text = BUF_INIT(SENTENCE_MAX);
         alert_fill(acts[k].text[r->in], a->args, &text);
-        report_item(r, NULL, buf_str(&text));
+        report_item(&r->r, NULL, buf_str(&text));
         buf_release(&text);
     }
 }
 
-static void report_telling(const struct report *r, const struct telling *t)
+static void report_telling(const struct incident_told *r, const struct telling *t)
 {
     char at[CLOCK_TEXT_MAX];
     _cleanup_(freep) char *text =
         xasprintf("%s: %s%s%s%s%s%s", t->receiver, message_words(told_words[t->state], r->in),
                   t->why ? " (" : "", str_or(t->why, ""), t->why ? ")" : "", t->at ? ", " : "",
                   t->at ? clock_to_string(t->at, at) : "");
-    report_item(r, NULL, text);
+    report_item(&r->r, NULL, text);
 }
 
 /* What was done about the alerts that the reader may see: who looks after the others, and what he
  * noted there, is as hidden as they are. */
-static void report_done(const struct report *r, const struct incident *i)
+static void report_done(const struct incident_told *r, const struct incident *i)
 {
     char at[CLOCK_TEXT_MAX];
     size_t acks = 0;
-    report_list(r, true);
+    report_list(&r->r, true);
     for (size_t k = 0; k < i->alerts.n && k < EVIDENCE_MAX; k++)
-        if (report_shows(r, incident_alert(i, k)))
-            report_acts(r, incident_alert(i, k));
+        if (incident_shows(r, incident_alert(i, k)))
+            incident_acts(r, incident_alert(i, k));
     for (size_t k = 0; k < i->alerts.n; k++) {
         const struct alert *a = incident_alert(i, k);
-        if (!a->acked_at || !report_shows(r, a))
+        if (!a->acked_at || !incident_shows(r, a))
             continue;
         _cleanup_(freep) char *text =
             xasprintf("%s %s %s%s%s", a->id, clock_to_string(a->acked_at, at),
                       str_or(a->acked_by, "?"), a->ack_note ? ": " : "", str_or(a->ack_note, ""));
-        report_item(r, report_words[TOLD_ACKED][r->in], text);
+        report_item(&r->r, report_words[TOLD_ACKED][r->in], text);
         acks++;
     }
     if (!acks)
-        report_item(r, NULL, report_words[TOLD_NOBODY][r->in]);
+        report_item(&r->r, NULL, report_words[TOLD_NOBODY][r->in]);
     for (size_t k = 0; k < i->tellings.n; k++)
         report_telling(r, incident_telling_at(i, k));
     if (!i->tellings.n)
-        report_item(r, NULL, report_words[TOLD_NO_ROUTE][r->in]);
-    report_list(r, false);
+        report_item(&r->r, NULL, report_words[TOLD_NO_ROUTE][r->in]);
+    report_list(&r->r, false);
 }
 
 void incident_report(const struct incident *i,
@@ -301,31 +252,30 @@ void incident_report(const struct incident *i,
                      void *arg,
                      struct buf *out)
 {
-    struct report r = {.out = out, .is_html = is_html, .in = in, .sees = sees, .arg = arg};
+    struct incident_told r = {
+        .r = {.out = out, .is_html = is_html}, .in = in, .sees = sees, .arg = arg};
     _cleanup_(freep) char *title = xasprintf("%s %s", report_words[TOLD_REPORT][in], i->id);
     size_t hidden = 0;
-    if (is_html)
-        (void)buf_adds(out, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Argus</title>\n");
-    report_heading(&r, 1, title);
-    report_summary(&r, i, now);
-    report_heading(&r, 2, report_words[TOLD_WHAT][in]);
-    report_list(&r, true);
+    report_begin(&r.r, title);
+    incident_summary(&r, i, now);
+    report_heading(&r.r, report_words[TOLD_WHAT][in]);
+    report_list(&r.r, true);
     for (size_t k = 0; k < i->alerts.n; k++)
-        if (report_shows(&r, incident_alert(i, k)))
+        if (incident_shows(&r, incident_alert(i, k)))
             report_alert(&r, incident_alert(i, k));
         else
             hidden++;
     if (hidden) {
         _cleanup_(freep) char *text = xasprintf("%zu %s", hidden, report_words[TOLD_HIDDEN][in]);
-        report_item(&r, NULL, text);
+        report_item(&r.r, NULL, text);
     }
-    report_list(&r, false);
-    report_heading(&r, 2, report_words[TOLD_EVIDENCE][in]);
-    report_list(&r, true);
+    report_list(&r.r, false);
+    report_heading(&r.r, report_words[TOLD_EVIDENCE][in]);
+    report_list(&r.r, true);
     for (size_t k = 0; k < i->alerts.n && k < EVIDENCE_MAX; k++)
-        if (report_shows(&r, incident_alert(i, k)))
+        if (incident_shows(&r, incident_alert(i, k)))
             report_evidence(&r, incident_alert(i, k));
-    report_list(&r, false);
-    report_heading(&r, 2, report_words[TOLD_DONE][in]);
+    report_list(&r.r, false);
+    report_heading(&r.r, report_words[TOLD_DONE][in]);
     report_done(&r, i);
 }

@@ -228,6 +228,33 @@ static double longest_seconds(const struct metric_watch *w)
     return longest;
 }
 
+static size_t find_key(const struct metric_watch *w, const char *const *names, size_t n)
+{
+    size_t keys = metric_table_keys(w->table);
+    for (size_t i = 0; i < n; i++) {
+        size_t k = metric_table_find(w->table, names[i]);
+        if (k < keys)
+            return k;
+    }
+    return keys;
+}
+
+static double newest_reward(const struct metric_watch *w)
+{
+    int64_t step;
+    size_t k = find_key(w, rewards, array_len(rewards));
+    return k < metric_table_keys(w->table) ? metric_table_latest(w->table, k, &step) : NAN;
+}
+
+/* It changes only when a record comes. */
+static usec_t foreseen_end(const struct metric_watch *w)
+{
+    int64_t left = w->total > w->step ? w->total - w->step : 0;
+    double rest = metric_watch_step_seconds(w) * (double)left;
+    bool is_known = left && w->step >= 0 && w->at && rest >= 0 && rest < 1e9;
+    return is_known ? w->at + (usec_t)(rest * (double)USEC_SEC) : 0;
+}
+
 void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret)
 {
     *ret = (struct metric_pace){.attempt = w->attempt,
@@ -236,6 +263,8 @@ void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret)
                                 .total = w->total,
                                 .median_s = metric_watch_step_seconds(w),
                                 .longest_s = longest_seconds(w),
+                                .reward = newest_reward(w),
+                                .ends_at = foreseen_end(w),
                                 .bad_step = w->ill_step};
     memcpy(ret->bad_key, w->ill_key, sizeof(ret->bad_key));
 }
@@ -340,17 +369,6 @@ bool metric_is_void(const struct metric_record *old, const struct metric_record 
 }
 
 /* ---- as JSON ---- */
-
-static size_t find_key(const struct metric_watch *w, const char *const *names, size_t n)
-{
-    size_t keys = metric_table_keys(w->table);
-    for (size_t i = 0; i < n; i++) {
-        size_t k = metric_table_find(w->table, names[i]);
-        if (k < keys)
-            return k;
-    }
-    return keys;
-}
 
 static size_t find_validation(const struct metric_watch *w)
 {
@@ -498,19 +516,17 @@ static char *latest_text(const struct metric_watch *w)
     return buf_take(&out);
 }
 
-/* The end as it is expected, from the newest record on: it changes only when one comes. */
 static void show_progress(const struct metric_watch *w, struct training_page *p)
 {
     double s = metric_watch_step_seconds(w);
     int64_t left = w->total > w->step ? w->total - w->step : 0;
     double rest = s * (double)left;
     bool known = w->total && w->step >= 0;
-    bool foreseen = known && left && w->at && rest >= 0 && rest < 1e9;
     p->step = w->step;
     p->total = w->total ? w->total : -1;
     p->progress = known ? (double)(w->total - left) / (double)w->total : NAN;
     p->eta_s = known ? rest : NAN;
-    p->eta = foreseen ? w->at + (usec_t)(rest * (double)USEC_SEC) : 0;
+    p->eta = foreseen_end(w);
     p->step_seconds = s;
     p->tokens_per_s = w->tokens_per_s;
     p->updated_at = w->at;

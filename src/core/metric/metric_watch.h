@@ -35,6 +35,8 @@ struct metric_pace {
     int64_t step, total;
     double median_s;  /* of its newest steps, in seconds; NaN: not known */
     double longest_s; /* of them, with what lay between two; NaN */
+    double reward;    /* the newest; NaN: none */
+    usec_t ends_at; /* wall: the last step, at this pace from the newest record on; 0: not known */
     char
         bad_key[METRIC_NAME_MAX + 1]; /* has been no number since bad_step and still is; "": none */
     int64_t bad_step;

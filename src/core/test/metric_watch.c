@@ -224,6 +224,7 @@ static void knows_its_pace(void **state)
     struct metric_pace p;
     metric_watch_pace(w, &p);
     assert_true(!p.attempt && !p.records && isnan(p.median_s) && isnan(p.longest_s));
+    assert_true(isnan(p.reward) && !p.ends_at);
     metric_watch_set_total(w, 30, true);
     feed(w, 1, 90, "step:0 - val-core/toy/acc/mean@1:0.1");
     metric_watch_pace(w, &p);
@@ -233,7 +234,8 @@ static void knows_its_pace(void **state)
     feed(w, 1, 162, "step:3 - critic/score/mean:0.1 - timing_s/step:2"); /* it validated between */
     metric_watch_pace(w, &p);
     assert_true(p.attempt == 1 && p.records == 3 && p.step == 3 && p.total == 30);
-    assert_true(near(p.median_s, 2) && near(p.longest_s, 60));
+    assert_true(near(p.median_s, 2) && near(p.longest_s, 60) && near(p.reward, 0.1));
+    assert_int_equal(p.ends_at / USEC_SEC, 162 + 27 * 2);
     feed(w, 2, 900, "step:4 - critic/score/mean:0.1");
     metric_watch_pace(w, &p);
     assert_true(p.attempt == 2 && p.records == 1 && isnan(p.longest_s));

@@ -120,6 +120,8 @@ export const t = words({
     queued_at: ["Queued", "入队"],
     started_at: ["Started", "开始"],
     ended_at: ["Ended", "结束"],
+    ends: ["Ends", "预计结束"],
+    reward: ["Reward", "奖励"],
     ran: ["Run time", "运行时长"],
     waited: ["Waited", "已等待"],
     eta: ["Expected start", "预计启动"],

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "argus/cli/reported.h"
 #include "argus/show/member.h"
 #include "argus/show/text.h"
 #include "base/text.h"
@@ -265,43 +266,11 @@ static void incident_print(struct cli *cli, const json_t *incident, const struct
 
 /* ---- the report of an incident ---- */
 
-enum { INCIDENT_PATH_MAX = 4096 };
-
 struct incident_report_opts {
-    int form, language;
+    struct reported_opts report;
 };
-
-static const char *const REPORT_FORMS[] = {"md", "html", NULL};
-static const char *const REPORT_TYPES[] = {"text/markdown", "text/html"};
-static const char *const REPORT_LANGUAGES[] = {"", "en", "zh", NULL};
 static const struct opt INCIDENT_REPORT_OPTS[] = {
-    {.name = "format",
-     .type = OPT_CHOICE,
-     .offset = offsetof(struct incident_report_opts, form),
-     .arg = "FORMAT",
-     .doc = "md (Markdown, if not given) or html",
-     .choices = REPORT_FORMS},
-    {.name = "language",
-     .type = OPT_CHOICE,
-     .offset = offsetof(struct incident_report_opts, language),
-     .arg = "LANGUAGE",
-     .doc = "en or zh: that of the terminal if not given",
-     .choices = REPORT_LANGUAGES},
-};
-
-/* Sentences of jobs and drivers stand in it: no byte of theirs moves a cursor. */
-static void incident_report_lines(FILE *out, const struct buf *body)
-{
-    const char *at = body->len ? body->data : "", *end = at + body->len;
-    while (at < end) {
-        const char *eol = memchr(at, '\n', (size_t)(end - at));
-        _cleanup_(freep) char *line = xstrndup(at, (size_t)((eol ? eol : end) - at));
-        _cleanup_(buf_release) struct buf clean = BUF_INIT(CLIENT_BODY_MAX);
-        text_clean(&clean, line);
-        (void)fprintf(out, "%s\n", buf_str(&clean)); /* main() looks at stdout */
-        at = eol ? eol + 1 : end;
-    }
-}
+    OPT_REPORTED(struct incident_report_opts, report)};
 
 static int incident_report_run(struct cli *cli,
                                void *opts,
@@ -309,23 +278,7 @@ static int incident_report_run(struct cli *cli,
                                struct err *err)
 {
     const struct incident_report_opts *o = opts;
-    const char *spoken = cli->term.lang == MESSAGE_CHINESE ? "zh" : "en";
-    _cleanup_(response_release) struct response answer = {0};
-    _cleanup_(buf_release) struct buf path = BUF_INIT(INCIDENT_PATH_MAX);
-    _cleanup_(freep) char *at = ask_path("/v1/incidents/{}/report", args->v[0]);
-    int r = cli_open(cli, err);
-    if (r < 0)
-        return r;
-    (void)buf_adds(&path, at); /* an id that does not fit is none: refused by the server */
-    url_query(&path, "format", REPORT_FORMS[o->form]);
-    url_query(&path, "language", o->language ? REPORT_LANGUAGES[o->language] : spoken);
-    struct request request = {.path = buf_str(&path), .accept = REPORT_TYPES[o->form]};
-    r = client_call(cli->client, &request, &answer, err);
-    if (r >= 0)
-        r = response_error(&answer, err);
-    if (r >= 0)
-        incident_report_lines(cli->out, &answer.body);
-    return r < 0 ? r : 0;
+    return reported_print(cli, "/v1/incidents/{}/report", args->v[0], &o->report, err);
 }
 
 static const struct command ALERT_COMMANDS[] = {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argus/cli/reported.h"
 #include "argus/show/member.h"
 #include "base/message.h"
 
@@ -15,6 +16,7 @@ struct report_opts {
     bool utc, csv;
     const char *from, *to, *step, *pool, *project, *user;
     int64_t limit;
+    struct reported_opts written;
 };
 
 static const char *const BY_WORDS[] = {"", "cluster", "pool", "project", "user", "workload", NULL};
@@ -62,7 +64,10 @@ static const struct opt WASTE_OPTS[] = {
     OPT_OUTPUT(struct report_opts),
 };
 
-static const struct opt JOB_OPTS[] = {OPT_OUTPUT(struct report_opts)};
+static const struct opt JOB_OPTS[] = {
+    OPT_REPORTED(struct report_opts, written),
+    OPT_OUTPUT(struct report_opts),
+};
 
 /* ---- numbers ---- */
 
@@ -401,6 +406,8 @@ static int report_job_run(struct cli *cli, void *opts, const struct strv *args, 
 {
     const struct report_opts *o = opts;
     _cleanup_(json_unrefp) json_t *job = NULL;
+    if (o->written.form)
+        return reported_print(cli, "/v1/jobs/{}/report", args->v[0], &o->written, err);
     int r = cli_open(cli, err);
     if (r == 0)
         r = cli_get_job(cli, args->v[0], &job, err);
@@ -454,8 +461,12 @@ static const struct command REPORT_COMMANDS[] = {
         .args = "JOB",
         .least = 1,
         .most = 1,
-        .summary = "show the GPU time of one job",
-        .text = "What its leases held over all attempts, what of that was idle, unknown or redone.",
+        .summary = "show the GPU time of one job, or its whole report",
+        .text = "What its leases held over all attempts, what of that was idle, unknown or redone. "
+                "With --format the report that the server writes: what happened, the first cause "
+                "with its evidence, what to do, what it cost, its checkpoints and its spec.",
+        .example = "argus report job grpo-7 --format md > grpo-7.md\n"
+                   "argus report job grpo-7 --format html --language zh > grpo-7.html",
         .opts = JOB_OPTS,
         .n_opts = array_len(JOB_OPTS),
         .opts_size = sizeof(struct report_opts),

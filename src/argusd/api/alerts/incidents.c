@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "argusd/kit/part.h"
+#include "argusd/kit/reports.h"
 #include "argusd/kit/resource.h"
 #include "base/doc/conf.h"
 #include "base/message.h"
@@ -188,31 +189,23 @@ static const struct resource incident_noun = {.noun = "incident",
 static void incident_report_reply(struct http_req *req, void *app)
 {
     struct resource_ask q;
+    struct report_ask asked;
     struct buf out = BUF_INIT(INCIDENT_REPORT_MAX);
     resource_begin(&q, req, app);
     const struct incident *i = resource_find(&q, RESOURCE_TO_SEE, "see");
-    const char *form = str_or(http_req_query(req, "format"), "md");
-    bool zh = str_eq(http_req_query(req, "language"), "zh"), html = str_eq(form, "html");
-    if (i && !html && !str_eq(form, "md")) {
-        q.field = "format";
-        (void)message_refuse(&q.err, ERR_BAD_REQUEST, "report_form",
-                             MESSAGE_ARGS(MESSAGE_STR("form", form)));
-        i = NULL;
-    }
-    if (i) {
+    if (i)
+        q.field = report_ask(req, &asked, &q.err);
+    if (i && !q.field) {
         struct incident shown = *i; /* shallow, but for its tellings */
         shown.tellings = incident_tellings(&q, i);
-        incident_report(&shown, html, zh ? MESSAGE_CHINESE : MESSAGE_ENGLISH, clock_wall(),
-                        incident_sees, &q, &out);
-        http_reply(req, 200, html ? "text/html; charset=utf-8" : "text/markdown; charset=utf-8",
-                   &out, api_reader_barrier(q.a));
+        incident_report(&shown, asked.is_html, asked.in, clock_wall(), incident_sees, &q, &out);
+        report_reply(req, &asked, &out, api_reader_barrier(q.a));
         for (size_t k = 0; k < shown.tellings.n; k++)
             field_release(&telling_table, incident_telling_at(&shown, k));
         free(shown.tellings.v);
     } else {
         resource_refuse(&q);
     }
-    buf_release(&out);
     resource_end(&q);
 }
 
@@ -222,10 +215,6 @@ static const struct http_param incident_params[] = {
     {"all", HTTP_PARAM_BOOLEAN, "those that are over, too"},
     {"limit", HTTP_PARAM_INTEGER, "how many at most, 1 to 2000; 200 if absent"},
     {"cursor", HTTP_PARAM_STRING, "next_cursor of the page before; what came since is not in it"},
-    {0}};
-static const struct http_param report_params[] = {
-    {"format", HTTP_PARAM_STRING, "md (if not given) or html"},
-    {"language", HTTP_PARAM_STRING, "en (if not given) or zh"},
     {0}};
 static const struct http_route rows[] = {
     RESOURCE_LIST(&incident_noun,

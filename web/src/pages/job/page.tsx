@@ -7,6 +7,7 @@ import { call, Refusal, session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { useActs } from "../../base/acts";
 import { addKeys } from "../../base/keys";
+import { lang } from "../../base/prefs";
 import { bytes, figure, gpuHours, ms, now, num, shape, span, until, visible } from "../../base/say";
 import { packed } from "../../base/anchor";
 import { scalar } from "../../base/spectext";
@@ -163,6 +164,14 @@ function JobHead({ job, checkpoints, may }: { job: Job; checkpoints: Checkpoint[
             </div>
             <div class="acts">
                 <Cli line={`argus status ${shell(job.id)}`} isPage />
+                <a
+                    class="btn act"
+                    href={`/v1/jobs/${encodeURIComponent(job.id)}/report?format=html&language=${lang.value}`}
+                    target="_blank"
+                    rel="noopener"
+                >
+                    {w("report")}
+                </a>
                 {may && (
                     <a class="btn act" href={`/submit?from=${encodeURIComponent(job.id)}`}>
                         {w("edit")}

@@ -115,6 +115,7 @@ export const w = words({
     publish_done: ["{0} is being published", "正在发布 {0}"],
     c_acts: ["Actions", "操作"],
     edit: ["Change and submit", "修改后提交"],
+    report: ["Report", "报告"],
     driver: ["Driver", "驱动"],
     to_end: ["To the end", "到末尾"],
     k_hit: ["next, previous hit in the log", "日志中的下一处、上一处匹配"],

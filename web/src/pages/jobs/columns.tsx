@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // columns.tsx - what a list of jobs can show of a job.
 import type { JobItem } from "../../made/api";
-import { gpuHours, ms, NOTHING, now, shape, span } from "../../base/say";
+import { figure, gpuHours, ms, NOTHING, now, shape, span } from "../../base/say";
 import type { Column } from "../../kit/list";
 import { Dash, Flag, Meter, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
@@ -128,6 +128,25 @@ export const jobColumns = (): Column<JobItem>[] => [
             ),
         sort: (j) => j.step,
         csv: (j) => j.step,
+    },
+    {
+        key: "reward",
+        title: t("reward"),
+        width: 76,
+        rank: 8,
+        num: true,
+        draw: (j) => figure(j.reward),
+        sort: (j) => j.reward,
+        csv: (j) => j.reward,
+    },
+    {
+        key: "ends",
+        title: t("ends"),
+        width: 104,
+        rank: 8,
+        draw: (j) => <Time at={j.ends?.p50} />,
+        sort: (j) => (j.ends ? ms(j.ends.p50) : null),
+        csv: (j) => j.ends?.p50,
     },
     {
         key: "gpu_util",

@@ -223,6 +223,12 @@ function MyJobs({ rows }: { rows: JobItem[] }) {
                                 {j.step !== null ? (
                                     <span class="text">
                                         {t("step")} {j.step.toLocaleString("en-US")}
+                                        {j.ends && (
+                                            <>
+                                                {" · "}
+                                                {t("ends")} <Time at={j.ends.p50} as="until" />
+                                            </>
+                                        )}
                                     </span>
                                 ) : (
                                     visible(j.reason.text) || <Dash />
