@@ -3,6 +3,7 @@
 kept."""
 
 import json
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import standin
@@ -152,6 +153,45 @@ def test_a_curve_of_two_attempts(browser, world):
     page.wait_for_url("**axis=time**")
     assert page.wrong == []
     page.context.close()
+
+
+def test_a_job_of_very_many_curves(browser, world):
+    """Those that are in view are asked for and drawn, and no others; every one is found by its name."""
+    argusd = world.argusd
+    names = [f"layers/{i:04}/grad_norm" for i in range(1490)] + ["a,b/loss", "critic/score/mean"]
+    script, keys = world.holds("")
+    job = argusd.submit(script, name="many curves", n_gpus_per_node=0, **keys)
+    argusd.wait_state(job, "RUNNING")
+    with open(argusd.job_dir(job) / "attempts/1/metrics.jsonl", "a") as f:
+        for step in range(1, 31):
+            f.write(json.dumps({"step": step, "data": dict.fromkeys(names, step / 10)}) + "\n")
+    argusd.wait_job(job, lambda j: j["step"] == 30, "is at its step")
+    asked, drawn = [], ".charts .chart:has(canvas)"
+    page = browser.page()
+    page.on("request", lambda r: "/metrics?" in r.url and asked.append(parse_qs(urlsplit(r.url).query)))
+    for address in (f"/jobs/{job}", f"/compare?jobs={job},{world.jobs['running']}"):
+        asked.clear()
+        page.goto(f"{argusd.url}{address}")
+        page.wait_for_selector(".charts canvas")
+        page.click("#curves .more, .more:has-text('more')")
+        shown = lambda: page.locator(".charts .chart").count()  # noqa: E731
+        until(lambda: shown() == 60, "a part of them")
+        until(lambda: page.locator(drawn).count() > 5, "those in view are drawn")
+        assert page.locator(drawn).count() < 45
+        page.evaluate("document.querySelector('.chart-end').scrollIntoView()")
+        until(lambda: shown() == 120, "the next part comes at the end")
+        page.locator(".charts .chart").nth(90).scroll_into_view_if_needed()
+        page.wait_for_selector(".charts .chart:nth-child(91):has(canvas)")
+        assert not page.locator(".charts .chart:first-child canvas").count(), "what went out of view holds nothing"
+        page.fill("input[aria-label='Find a metric']", "a,b")
+        page.wait_for_selector(".chart:has(canvas):has-text('a,b/loss')")
+        assert shown() == 1
+        with_curves = [a for a in asked if a.get("series") != ["false"]]
+        assert with_curves and all(0 < len(a["keys"][0].split(",")) < 200 for a in with_curves), asked
+        assert len({k for a in with_curves for k in a["keys"][0].split(",")}) < 200
+    assert page.wrong == []
+    page.context.close()
+    argusd.stop_job(job)
 
 
 def test_the_fix_is_shown_as_a_diff(browser, world):

@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { shownTheme } from "../base/prefs";
 import { clock, figure, visible, NOTHING } from "../base/say";
 import type { Line, Mark, plot as Plot } from "./plot";
+import { useView } from "./view";
 
 /** An exponential mean that begins at the first value. weight 0: as it is. */
 export function smooth(y: (number | null)[], weight: number): (number | null)[] {
@@ -38,8 +39,13 @@ export function Chart(p: {
     /** What it shows, for who does not see it. */
     says: string;
     end?: ComponentChildren;
+    /** Drawn while it is in view alone: of very many. */
+    isLazy?: boolean;
+    onView?: (isIn: boolean) => void;
 }) {
     const box = useRef<HTMLDivElement>(null);
+    const card = useRef<HTMLElement>(null);
+    const isDrawn = useView(card, !!p.isLazy, p.onView) || !p.isLazy;
     const [under, setUnder] = useState<{ y: (number | null)[]; x: number } | null>(null);
     const isLog = !!p.isLog && takesLog(p.lines);
     const now = p.lines.filter((l) => !l.isOld);
@@ -54,6 +60,7 @@ export function Chart(p: {
     useEffect(() => {
         let made: ReturnType<typeof Plot> | null = null;
         let gone = false;
+        if (!isDrawn || !p.lines.length) return;
         const weight = p.smoothing ?? 0;
         const few = p.lines.every((l) => l.x.length <= 24);
         const lines =
@@ -84,7 +91,7 @@ export function Chart(p: {
             gone = true;
             made?.destroy();
         };
-    }, [shape, shownTheme.value, p.height]);
+    }, [shape, shownTheme.value, p.height, isDrawn]);
     const place = (x: number) => (p.isTime ? clock(x * 1000) : String(Number(x.toPrecision(6))));
     /** Of several lines each one's value; a smoothed line is followed by its raw shade, and old ones are the last. */
     const others = (y: (number | null)[]) => {
@@ -93,7 +100,7 @@ export function Chart(p: {
         return ` · ${now.map((l, i) => `${l.label} ${figure(y[i * each])}`).join(", ")}`;
     };
     return (
-        <figure class="chart">
+        <figure class="chart" ref={card}>
             <header>
                 <h3>{visible(p.title)}</h3>
                 <span class="v">{under ? figure(under.y[0]) : newest === null ? NOTHING : figure(newest)}</span>

@@ -184,14 +184,14 @@ export function Cli({ line, isPage }: { line: string; isPage?: boolean }) {
     );
 }
 
-/** The data of a picture or a list. */
-export const CopyCsv = ({ head, rows }: { head: string[]; rows: () => Cell[][] }) => (
+/** The data of a picture or a list, which may have to be asked for. */
+export const CopyCsv = ({ head, rows }: { head: string[]; rows: () => Cell[][] | Promise<Cell[][]> }) => (
     <button
         type="button"
         class="btn icon act"
         title={t("csv")}
         aria-label={t("csv")}
-        onClick={() => void copy(csv(head, rows()))}
+        onClick={async () => copy(csv(head, await rows()))}
     >
         <Icon name="download" />
     </button>

@@ -16,6 +16,8 @@ import { CopyCsv, Head, Panel, Seg, shell, State, Text } from "../../kit/parts";
 import type { Line } from "../../kit/plot";
 import { t } from "../../words/shared";
 import { firstKeys } from "../job/curves";
+import { useSeries, type Told } from "../job/series";
+import { useShown } from "../job/shown";
 import { Flags, isOver, jobName, ranFor } from "../jobs/columns";
 import { Code } from "./code";
 import { differences, sinceStart, trainingTime, usedBy } from "./differ";
@@ -61,8 +63,10 @@ const w = words({
 
 const COLORS = ["--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c1", "--c2"];
 const MOST = 8;
+/** By it steps become training time. */
+const STEP_TIME = "timing_s/step";
 
-/** Each job with what it wrote; asked again when one of them changed. */
+/** Each job with the names of its curves; asked again when one of them changed. */
 function useRuns(ids: string[]) {
     const [runs, setRuns] = useState<{ key: string; jobs: Job[]; metrics: (JobMetrics | null)[]; why?: Refusal }>();
     const [round, again] = useState(0);
@@ -70,21 +74,20 @@ function useRuns(ids: string[]) {
     useEffect(() => {
         const control = new AbortController();
         const load = async () => {
+            const { signal } = control;
+            const names = (id: string) =>
+                call("GET /v1/jobs/{id}/metrics", { path: { id }, query: { series: false }, signal }).catch(() => null);
             const found = await Promise.allSettled(
-                ids.map((id) => call("GET /v1/jobs/{id}", { path: { id }, signal: control.signal })),
+                ids.map(async (id) => {
+                    const told = names(id);
+                    return [await call("GET /v1/jobs/{id}", { path: { id }, signal }), await told] as const;
+                }),
             );
-            const jobs = found.flatMap((f) => (f.status === "fulfilled" ? [f.value] : []));
+            const here = found.flatMap((f) => (f.status === "fulfilled" ? [f.value] : []));
             const lost = found.find((f) => f.status === "rejected")?.reason as Refusal | undefined;
-            const metrics = await Promise.all(
-                jobs.map((j) =>
-                    call("GET /v1/jobs/{id}/metrics", {
-                        path: { id: j.id },
-                        query: { points: 512 },
-                        signal: control.signal,
-                    }).catch(() => null),
-                ),
-            );
-            if (control.signal.aborted) return;
+            const jobs = here.map(([job]) => job);
+            const metrics = here.map(([, told]) => told);
+            if (signal.aborted) return;
             setRuns((old) => (isAway(lost) && old?.key === key ? old : { key, jobs, metrics, why: lost }));
             if (isAway(lost) && lost?.status) timer = setTimeout(() => again((n) => n + 1), 1000);
         };
@@ -333,15 +336,22 @@ function Curves({ jobs, metrics }: { jobs: Job[]; metrics: (JobMetrics | null)[]
     const keys = [...new Set(metrics.flatMap((m) => m?.keys ?? []))];
     const first = firstKeys(keys);
     const found = find ? keys.filter((k) => k.toLowerCase().includes(find.toLowerCase())) : q.get("all") ? keys : first;
-    const times = metrics.map((m) => trainingTime(m?.series["timing_s/step"]));
-    const hasClock = (m: JobMetrics | null | undefined) =>
-        Object.values(m?.series ?? {}).some((s) => s.time.some((at) => at !== null));
+    const { shown, isLazy, wanted, onView, end } = useShown(found, `${find} ${q.get("all")}`);
+    const curves = useSeries(
+        jobs.map((j) => j.id),
+        isTime && keys.includes(STEP_TIME) ? [...new Set([STEP_TIME, ...wanted])] : wanted,
+        metrics,
+    );
+    const told = curves.told;
+    const times = told.map((m) => trainingTime(m.series[STEP_TIME]));
+    const isTold = (m: Told) => Object.keys(m.series).length > 0;
+    const hasClock = (m: Told) => Object.values(m.series).some((s) => s.time.some((at) => at !== null));
     const silent = jobs.filter(
-        (_, i) => metrics[i]?.keys.length && ((isTime && !times[i]) || (isClock && !hasClock(metrics[i]))),
+        (_, i) => isTold(told[i]!) && ((isTime && !times[i]) || (isClock && !hasClock(told[i]!))),
     );
     const linesOf = (key: string): Line[] =>
         jobs.flatMap((j, i) => {
-            const s = metrics[i]?.series[key];
+            const s = told[i]!.series[key];
             const time = times[i];
             if (!s || (isTime && !time)) return [];
             if (isClock) {
@@ -390,19 +400,20 @@ function Curves({ jobs, metrics }: { jobs: Job[]; metrics: (JobMetrics | null)[]
                     />
                     <CopyCsv
                         head={["job", "key", "step", "time_s", "value"]}
-                        rows={() =>
-                            found.flatMap((k) =>
+                        rows={async () => {
+                            const every = await curves.all(found);
+                            return found.flatMap((k) =>
                                 jobs.flatMap((j, i) =>
-                                    (metrics[i]?.series[k]?.step ?? []).map((s, n) => [
+                                    (every[i]!.series[k]?.step ?? []).map((s, n) => [
                                         j.id,
                                         k,
                                         s,
-                                        metrics[i]!.series[k]!.time[n],
-                                        metrics[i]!.series[k]!.value[n],
+                                        every[i]!.series[k]!.time[n],
+                                        every[i]!.series[k]!.value[n],
                                     ]),
                                 ),
-                            )
-                        }
+                            );
+                        }}
                     />
                 </>
             }
@@ -425,7 +436,7 @@ function Curves({ jobs, metrics }: { jobs: Job[]; metrics: (JobMetrics | null)[]
                         </p>
                     ))}
                     <div class="charts">
-                        {found.slice(0, 60).map((k) => (
+                        {shown.map((k) => (
                             <Chart
                                 key={k}
                                 title={k}
@@ -445,9 +456,12 @@ function Curves({ jobs, metrics }: { jobs: Job[]; metrics: (JobMetrics | null)[]
                                         .map((l) => `${visible(l.label)} ${figure(l.y.at(-1))}`)
                                         .join(", "),
                                 )}
+                                isLazy={isLazy}
+                                onView={(isIn) => onView(k, isIn)}
                             />
                         ))}
                     </div>
+                    {end}
                     {!find && keys.length > first.length && (
                         <button type="button" class="more" onClick={() => setQuery({ all: q.get("all") ? null : "1" })}>
                             {q.get("all") ? w("fewer") : w("more_keys", keys.length - first.length)}

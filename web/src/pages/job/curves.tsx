@@ -11,6 +11,8 @@ import { Icon } from "../../kit/icons";
 import { CopyCsv, Panel, Seg } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { isOver } from "../jobs/columns";
+import { useSeries } from "./series";
+import { useShown } from "./shown";
 import { linesOf, marksOf } from "./stitch";
 import { w } from "./words";
 
@@ -65,15 +67,17 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
     const [all, setAll] = useState(false);
     const asked = useAsk(
         "GET /v1/jobs/{id}/metrics",
-        { path: { id: job.id }, query: { points: 512, superseded: true } },
+        { path: { id: job.id }, query: { series: false } },
         isOver(job) ? {} : { topics: ["jobs"], about: (id) => id === job.id, every: 15_000 },
     );
     const keys = asked.data?.keys ?? [];
     const first = firstKeys(keys);
     const found = find ? keys.filter((k) => k.toLowerCase().includes(find.toLowerCase())) : all ? keys : first;
-    const shown = found.slice(0, 60);
-    const series = asked.data?.series ?? {};
-    const marks = asked.data ? marksOf({ ...p, restart: (k) => w("m_restart_n", k) }, asked.data, isTime) : [];
+    const { shown, isLazy, wanted, onView, end } = useShown(found, `${find} ${all}`);
+    const curves = useSeries([job.id], wanted, asked.data, true);
+    const told = curves.told[0]!;
+    const { series } = told;
+    const marks = marksOf({ ...p, restart: (k) => w("m_restart_n", k) }, told, isTime);
     return (
         <Panel
             id="curves"
@@ -122,13 +126,14 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
                             ]}
                         />
                         <CopyCsv
-                            head={["step", ...shown]}
-                            rows={() => {
-                                const steps = [...new Set(shown.flatMap((k) => series[k]?.step ?? []))].sort(
+                            head={["step", ...found]}
+                            rows={async () => {
+                                const every = (await curves.all(found))[0]!.series;
+                                const steps = [...new Set(found.flatMap((k) => every[k]?.step ?? []))].sort(
                                     (a, b) => a - b,
                                 );
-                                const at = shown.map(
-                                    (k) => new Map((series[k]?.step ?? []).map((s, i) => [s, series[k]!.value[i]])),
+                                const at = found.map(
+                                    (k) => new Map((every[k]?.step ?? []).map((s, i) => [s, every[k]!.value[i]])),
                                 );
                                 return steps.map((s) => [s, ...at.map((m) => m.get(s) ?? null)]);
                             }}
@@ -146,7 +151,6 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
                     <div class="charts">
                         {shown.map((k) => {
                             const s = series[k];
-                            if (!s) return null;
                             return (
                                 <Chart
                                     key={k}
@@ -158,15 +162,18 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
                                     isLog={isLog}
                                     noLog={w("no_log")}
                                     marks={marks}
-                                    lines={linesOf(k, asked.data!, isTime)}
-                                    says={w("curve_says", k, figure(s.value.at(-1)), s.step.at(-1) ?? 0)}
+                                    lines={linesOf(k, told, isTime)}
+                                    says={w("curve_says", k, figure(s?.value.at(-1)), s?.step.at(-1) ?? 0)}
+                                    isLazy={isLazy}
+                                    onView={(isIn) => onView(k, isIn)}
                                 />
                             );
                         })}
                     </div>
+                    {end}
                     <Legend
                         kinds={new Set(marks.map((m) => m.kind))}
-                        isOld={asked.data.superseded.some((v) => v.series && Object.keys(v.series).length)}
+                        isOld={told.superseded.some((v) => v.series && Object.keys(v.series).length)}
                     />
                     {!find && keys.length > first.length && (
                         <button type="button" class="more" onClick={() => setAll(!all)}>
