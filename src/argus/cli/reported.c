@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reported.c - see reported.h. */
+/* reported.c - a report of the server, asked for and printed line by line; see reported.h. */
 #include "argus/cli/reported.h"
 
 #include <stdlib.h>

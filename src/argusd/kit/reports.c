@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reports.c - see reports.h. */
+/* reports.c - the form and language that a report is asked for in, and its reply; see reports.h. */
 #include "argusd/kit/reports.h"
 
 #include "base/message.h"

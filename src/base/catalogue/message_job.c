@@ -370,7 +370,7 @@ static const struct message_row rows[] = {
         "{files} 个文件、{bytes} 字节已成为 {packed} 字节的归档{removed|；其检查点已删除|}"),
 
     /* ---- its report: labels ---- */
-    SAY("report_what", "What happened", "经过"),
+    SAY("report_what", "In short", "概要"),
     SAY("report_state", "State", "状态"),
     SAY("report_who", "User and project", "用户与项目"),
     SAY("report_gang", "Nodes × GPUs", "节点 × GPU"),
@@ -384,7 +384,7 @@ static const struct message_row rows[] = {
     SAY("report_second", "Considered too", "其他可能"),
     SAY("report_evidence", "Evidence", "证据"),
     SAY("report_after", "What followed", "后续现象"),
-    SAY("report_advice", "What to do", "建议"),
+    SAY("report_advice", "What to do", "怎么办"),
     SAY("report_fix", "Fix", "修复"),
     SAY("report_effect", "Effect", "影响"),
     SAY("report_held", "GPU-hours held", "占用的 GPU 时"),
@@ -399,6 +399,6 @@ static const struct message_row rows[] = {
     SAY("report_proof", "Where it ran", "运行位置"),
     SAY("report_driver", "Driver", "驱动"),
     SAY("report_code", "Code", "代码"),
-    SAY("report_spec", "Spec", "规格"),
+    SAY("report_spec", "Spec", "作业规格"),
 };
 const struct message_family message_job = MESSAGE_FAMILY(rows);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - what a report writes in either form, with texts that would be markup. */
 #include "base/report.h"
 
 #include "base/unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_report.c - see job_report.h. */
+/* job_report.c - a job as its page tells it, part by part, as a report; see job_report.h. */
 #include "core/job/job_report.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* job_report.c - the report of a job that failed, in both languages, and of one that waits. */
 #include "core/job/job_report.h"
 
 #include <string.h>
