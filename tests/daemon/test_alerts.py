@@ -152,9 +152,9 @@ def check_report_verb(argusd, incident, job):
     english = cli(argusd, "incident", "report", incident).stdout
     assert f"# Incident {incident}\n" in english and job in english and "I look" in english
     chinese = cli(argusd, "incident", "report", incident, LANG="zh_CN.UTF-8").stdout
-    assert f"# 事件 {incident}\n" in chinese and "确认人" in chinese
+    assert f"# 事故 {incident}\n" in chinese and "确认人" in chinese
     page = cli(argusd, "incident", "report", incident, "--format", "html", "--language", "zh").stdout
-    assert page.startswith("<!doctype html>") and f"<h1>事件 {incident}</h1>" in page
+    assert page.startswith("<!doctype html>") and f"<h1>事故 {incident}</h1>" in page
     said = english + chinese + page
     assert "\x9b" not in said and "\x1b" not in said
     assert "no incident 'i999'" in cli(argusd, "incident", "report", "i999", code=4).stderr

@@ -35,6 +35,7 @@ ROUTES = {
     "GET /v1/jobs/{id}/why": ("/v1/jobs/JOB/why", SEE_JOB, None),
     "GET /v1/jobs/{id}/gpus": ("/v1/jobs/JOB/gpus", SEE_JOB, None),
     "GET /v1/jobs/{id}/findings": ("/v1/jobs/JOB/findings", SEE_JOB, None),
+    "GET /v1/jobs/{id}/report": ("/v1/jobs/JOB/report", SEE_JOB, None),
     "GET /v1/checkpoints": ("/v1/checkpoints", TOKEN, None),
     "GET /v1/jobs/{id}/checkpoints": ("/v1/jobs/JOB/checkpoints", SEE_JOB, None),
     "POST /v1/jobs/{id}/checkpoints:gc": ("/v1/jobs/JOB/checkpoints:gc", CHANGE_JOB, {"dry_run": True}),

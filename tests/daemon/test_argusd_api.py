@@ -47,6 +47,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}:unarchive"): ("/v1/jobs/PACKED:unarchive", None),
     ("GET", "/v1/jobs/{id}/why"): ("/v1/jobs/HELD/why", None),
     ("GET", "/v1/jobs/{id}/findings"): ("/v1/jobs/JOB/findings", None),
+    ("GET", "/v1/jobs/{id}/report"): ("/v1/jobs/JOB/report", None),
     ("POST", "/v1/jobs/{id}/findings"): ("/v1/jobs/JOB/findings", {"cause": "the disk is full"}),
     ("GET", "/v1/agent"): ("/v1/agent", None),
     ("GET", "/v1/backups"): ("/v1/backups", None),

@@ -35,7 +35,7 @@ def test_as_markdown(failed):
     assert f"# \\<b\\>hostile\\</b\\> \\[x\\](y) ({job})" in text
     assert "- State: FAILED" in text and "- gpu\\_oom" in text and "## Evidence" in text
     assert re.search(r"^    logs/driver\.log:\d+: torch\.OutOfMemoryError", text, re.M)
-    assert "- GPU-hours held: " in text and "    workload: ray" in text
+    assert "- GPU-hours held: " in text and '"workload": "ray"' in text
 
 
 def test_as_a_page_in_chinese(failed):
@@ -54,5 +54,6 @@ def test_what_is_no_form_is_refused(failed):
 
 def test_a_stranger_gets_none(failed):
     a, job = failed
-    token = a.call("POST", "/v1/tokens", {"user": "stranger"}).json()["token"]
+    assert a.call("POST", "/v1/users", {"name": "stranger", "role": "user"}).status == 201
+    token = a.call("POST", "/v1/tokens", {"user": "stranger", "name": "first"}).json()["token"]
     assert a.call("GET", f"/v1/jobs/{job}/report", token=token).status in (403, 404)
