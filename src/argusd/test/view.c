@@ -82,7 +82,7 @@ static void test_an_item(void **state)
         "{\"first\":null}},\"eta\":null,\"pool\":null,\"priority\":0,\"nnodes\":2,"
         "\"n_gpus_per_node\":0.5,\"gpus\":1,\"queued_at\":\"1970-01-01T00:00:01.000Z\","
         "\"started_at\":null,\"ended_at\":null,\"attempt\":0,\"restarts\":0,\"step\":null,"
-        "\"total_steps\":null,\"nodes\":[],\"gpu_util\":null,\"gpu_hours\":1.5}");
+        "\"total_steps\":null,\"reward\":null,\"ends\":null,\"nodes\":[],\"gpu_util\":null,\"gpu_hours\":1.5}");
     buf_release(&out);
 }
 
