@@ -165,7 +165,7 @@ function JobHead({ job, checkpoints, may }: { job: Job; checkpoints: Checkpoint[
             <div class="acts">
                 <Cli line={`argus status ${shell(job.id)}`} isPage />
                 <a
-                    class="btn act"
+                    class="link act"
                     href={`/v1/jobs/${encodeURIComponent(job.id)}/report?format=html&language=${lang.value}`}
                     target="_blank"
                     rel="noopener"
