@@ -124,10 +124,10 @@ struct raylet_look {
     size_t n_jobs;
     size_t strays; /* processes of jobs that are not live, and GPU processes that belong to no job
                       of ours */
-    char stray_text[400];              /* of the message "strays", "" = none */
-    char trouble[400];                 /* of the machine's health: a message's text; "" = healthy */
-    char trouble_code[24];             /* its code: one of probe.h, or "root_slow" */
-    usec_t root_write;                 /* what one small synced write took; 0 = not looked at */
+    char stray_text[400];  /* of the message "strays", "" = none */
+    char trouble[400];     /* of the machine's health: a message's text; "" = healthy */
+    char trouble_code[24]; /* its code: one of probe.h, or "root_slow" */
+    usec_t root_write;     /* what one small synced write took, 1 at the least; 0 = not looked at */
     bool has_disk, has_shm, has_clock; /* it was measured */
     uint64_t disk_free, shm_free;      /* bytes, of Ray's directory and of /dev/shm */
     int64_t skew;                      /* its clock minus ours, microseconds */

@@ -415,7 +415,7 @@ static double in_gib(uint64_t bytes, double digits)
 /* What was measured, for whoever judges it by another measure. */
 static void raylet_take_measures(const struct health *h, usec_t began, struct raylet_look *ret)
 {
-    ret->root_write = h->root_write;
+    ret->root_write = h->has_root_time && !h->root_write ? 1 : h->root_write;
     ret->has_disk = h->has_disk;
     ret->disk_free = h->disk_free;
     ret->has_shm = h->has_shm;

@@ -228,6 +228,8 @@ class Api:
             if job["record"]["type"] != "SUBMISSION" or not job["runs"]:
                 continue
             state = {"PENDING": "PENDING_CREATION", "RUNNING": "ALIVE"}.get(job["record"]["status"], "DEAD")
+            if state == "ALIVE" and self.cluster.is_supervisor_gone(job):
+                state = "DEAD"
             row = {
                 "actor_id": job["actor"],
                 "class_name": "JobSupervisor",

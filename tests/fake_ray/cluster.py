@@ -37,6 +37,7 @@ SETTINGS = {
     "driver_ip": None,  # what driver_info says instead of the node's address
     "orphans": 0,  # so many of the next jobs stay as they are without supervisor
     "orphan_status": "PENDING",  # what Ray says of them: RUNNING is said before anything of a job runs
+    "missed_deaths": False,  # a supervisor that dies is RUNNING in its record for ever, and DEAD as an actor
     "start_timeout": 900.0,
     "ghost_window": 1.0,  # DELETE sooner than this after the end: the record comes back
     "ghost_delay": 1.0,
@@ -326,6 +327,8 @@ class Cluster:
                 await self.finished(job, got["code"])
             elif job["stop_asked"]:
                 await self.kill_slowly(job)
+            elif self.settings["missed_deaths"] and self.is_supervisor_gone(job):
+                await asyncio.sleep(POLL_S)
             elif self.is_supervisor_gone(job):
                 self.kill_now(job)
                 text = "Job supervisor actor died: The actor died unexpectedly before finishing this task."

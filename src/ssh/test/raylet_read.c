@@ -170,6 +170,8 @@ static void test_what_a_look_measures(void **state)
     assert_int_equal(r.root_write, 7 * USEC_MS);
     r = look_of("STEP=end\n");
     assert_false(r.has_disk || r.has_shm || r.has_clock);
+    assert_int_equal(r.root_write, 0);
+    assert_int_equal(look_of("ROOT_MS=0\nSTEP=end\n").root_write, 1); /* quick, and measured */
 }
 
 static void test_words(void **state)
