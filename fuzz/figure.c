@@ -22,12 +22,12 @@ static void read_page(const uint8_t *data, size_t size)
 
 static void read_records(const uint8_t *data, size_t size)
 {
-    struct figure_before *before = xcalloc(1, sizeof(*before));
+    struct figure_before before = {0};
     struct figure_record *r = xcalloc(1, sizeof(*r));
     size_t at = 0;
-    while (figure_record_get(data, size, &at, before, r) > 0)
+    while (figure_record_get(data, size, &at, &before, r) > 0)
         assert(at <= size && r->n_gpus <= FIGURE_GPUS_MAX);
-    free(before);
+    figure_before_release(&before);
     free(r);
 }
 

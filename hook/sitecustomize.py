@@ -30,6 +30,9 @@ this node's network, where nobody has set it.
 Where the job has a tracker over a network (ARGUS_TRACKERS), verl's logger of it works in a thread of its own, and what
 it raises or waits for never reaches the training (class _ArgusTracker).
 
+Where argusd names a directory for samples (ARGUS_SAMPLES), verl's dumps of them are bounded, and what a dump raises
+never reaches the training (class _ArgusSamples).
+
 Where argusd says what code the job is to run (ARGUS_PROOF), what a process really
 imported is written to proof/ of the attempt, and what is not as it was to be, too:
 the shepherd ends the attempt then (class _ArgusProof). A process that wants another
@@ -38,6 +41,7 @@ verl on purpose starts without that variable."""
 from argus_finder import _ArgusFinder
 from argus_lines import _argus_write_lines
 from argus_proof import _argus_proof
+from argus_samples import _argus_samples_changes
 from argus_say import _argus_quiet
 from argus_tracking import _argus_tracking_changes
 from argus_worker import _argus_scout, _argus_take_network, _argus_take_secrets
@@ -85,12 +89,22 @@ def _argus_chain():
     spec.loader.exec_module(module)
 
 
+def _argus_both(first, second):
+    def change(module):
+        first(module)
+        second(module)
+
+    return change
+
+
 def _argus_watch():
     import sys
 
     if any(type(f).__name__ == "_ArgusFinder" for f in sys.meta_path):
         return
-    changes, proof = {**_argus_lease_changes(), **_argus_tracking_changes()}, _argus_proof()
+    changes, proof = {**_argus_lease_changes(), **_argus_samples_changes()}, _argus_proof()
+    for name, change in _argus_tracking_changes().items():
+        changes[name] = _argus_both(changes[name], change) if name in changes else change
     if proof:
         changes.update(proof.changes())
     if changes:

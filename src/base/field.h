@@ -47,7 +47,6 @@ enum field_type {
 enum field_flags {
     FIELD_REQUIRED = 1 << 0,
     FIELD_RELOADABLE = 1 << 1,
-    FIELD_ACCEPTED = 1 << 2,  /* known and valid, but nothing acts on it yet: a warning says so */
     FIELD_STORED = 1 << 3,    /* part of the row in the store, and of what an audit event shows */
     FIELD_SHOWN = 1 << 4,     /* part of the page */
     FIELD_LISTED = 1 << 5,    /* part of an item of a list */

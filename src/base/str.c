@@ -34,6 +34,14 @@ bool str_ends(const char *s, const char *suffix)
     return n >= m && !memcmp(s + n - m, suffix, m);
 }
 
+uint32_t str_mark(const char *s, size_t most)
+{
+    uint32_t h = 2166136261U;
+    for (size_t i = 0; i < most && s[i]; i++)
+        h = (h ^ (unsigned char)s[i]) * 16777619U;
+    return h;
+}
+
 int str_to_int(const char *s, int64_t min, int64_t max, int64_t *ret, struct err *err)
 {
     char *end;
@@ -273,6 +281,14 @@ static const struct {
     {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
     {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
 };
+
+bool str_has_control(const char *s)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    while (*p && *p >= ' ' && *p != 0x7f && (*p != 0xc2 || p[1] < 0x80 || p[1] >= 0xa0))
+        p++;
+    return *p;
+}
 
 size_t str_utf8_length(const void *p, size_t n)
 {

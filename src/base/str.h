@@ -13,6 +13,8 @@ char *str_with_port(const char *address, int port);
 bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
+/* FNV-1a of the first `most` bytes at the most: for tables and phases, not against an attacker. */
+uint32_t str_mark(const char *s, size_t most);
 static inline const char *str_or(const char *s, const char *other)
 {
     return s ? s : other;
@@ -60,3 +62,7 @@ char *str_hex(const unsigned char *bytes, size_t n, char *out);
 
 /* Length of the valid UTF-8 sequence at p (n > 0 bytes left), 0 if there is none. */
 size_t str_utf8_length(const void *p, size_t n);
+
+/* A control character of ASCII or of Latin-1 (C1, "\xc2\x9b" begins what moves a terminal) is in
+ * it: no name of anything has one. */
+bool str_has_control(const char *s);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "argus/show/text.h"
+#include "argus/transfer/upload.h"
 #include "base/child.h"
 #include "base/file.h"
 #include "base/message.h"
@@ -271,19 +272,53 @@ static int judge_form(const char *block, size_t n, const char *file, struct err 
     return 0;
 }
 
+/* A log that is read. What a pipe gives is there once: its first bytes are kept, and if they are of
+ * something packed all of it becomes a file. */
+struct log_input {
+    int fd; /* owned */
+    char head[16];
+    size_t n; /* of head; those of a file can be read again */
+    bool is_file;
+};
+
+static int log_input_begin(struct log_input *in, struct err *err)
+{
+    struct stat st;
+    in->is_file = fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode);
+    ssize_t k;
+    do { /* reading the rest says again why it could not be */
+        size_t room = sizeof(in->head) - in->n;
+        k = in->is_file ? pread(in->fd, in->head + in->n, room, (off_t)in->n)
+                        : read(in->fd, in->head + in->n, room);
+        in->n += k > 0 ? (size_t)k : 0;
+    } while (in->n < sizeof(in->head) && (k > 0 || (k < 0 && errno == EINTR)));
+    const struct packing *p = packing_of(in->head, in->n);
+    if (in->is_file || !p || !p->unpacker)
+        return 0;
+    int copy = upload_spool_input(in->fd, in->head, in->n, err);
+    if (copy < 0)
+        return copy;
+    closep(&in->fd);
+    in->fd = copy;
+    in->is_file = true;
+    return 0;
+}
+
+static void log_input_end(struct log_input *in)
+{
+    closep(&in->fd);
+}
+
 /* What a file that was packed is read by; *ret_fd gives its text. -ENOENT: it is not packed, or
  * nothing here unpacks it. */
-static int unpack_begin(int fd, struct child *ret, int *ret_fd)
+static int unpack_begin(const struct log_input *in, struct child *ret, int *ret_fd)
 {
-    char head[16];
-    struct stat st;
     int pipes[2];
-    ssize_t n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, head, sizeof(head), 0) : 0;
-    const struct packing *p = packing_of(head, n > 0 ? (size_t)n : 0);
+    const struct packing *p = packing_of(in->head, in->n);
     if (!p || !p->unpacker || pipe2(pipes, O_CLOEXEC) < 0)
         return -ENOENT;
     const char *argv[] = {p->unpacker, "-dc", NULL};
-    struct child_spec spec = {.argv = argv, .in = fd, .out = pipes[1], .err = -1};
+    struct child_spec spec = {.argv = argv, .in = in->fd, .out = pipes[1], .err = -1};
     int r = child_start(&spec, ret, NULL);
     close(pipes[1]);
     if (r < 0) {
@@ -301,28 +336,35 @@ static void unpack_end(struct child *c)
         ; /* of a file that was torn all that could be read counts */
 }
 
-/* An empty one says nothing, unless how the run ended is known. */
+/* before: what was read of it already. An empty one says nothing, unless how the run ended is
+ * known. */
 static int findingview_read_all(struct finder *f,
                                 int fd,
+                                const struct log_input *before,
                                 const char *file,
                                 bool may_be_empty,
                                 struct err *err)
 {
     _cleanup_(freep) char *block = xmalloc(BLOCK);
+    size_t had = before ? before->n : 0;
     bool any = false;
     ssize_t n;
-    while ((n = read(fd, block, BLOCK)) != 0) {
+    if (had)
+        memcpy(block, before->head, had);
+    while ((n = read(fd, block + had, BLOCK - had)) != 0 || had) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return message_refuse(
                 err, -errno, "disk_cannot_read",
                 MESSAGE_ARGS(MESSAGE_STR("path", file), MESSAGE_STR("why", strerror(errno))));
-        int r = any ? 0 : judge_form(block, (size_t)n, file, err);
+        size_t len = had + (size_t)n;
+        int r = any ? 0 : judge_form(block, len, file, err);
         if (r < 0)
             return r;
         any = true;
-        finder_feed(f, block, (size_t)n);
+        had = 0;
+        finder_feed(f, block, len);
     }
     if (any || may_be_empty)
         return 0;
@@ -346,19 +388,24 @@ int findingview_diagnose(const struct finding_rules *rules,
 {
     struct stat st;
     bool is_input = str_eq(file, "-");
-    _cleanup_(closep) int fd = is_input ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    _cleanup_(log_input_end) struct log_input in = {
+        .fd = is_input ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC)};
+    if (in.fd < 0)
         return message_refuse(
             err, -errno, "disk_cannot_open",
             MESSAGE_ARGS(MESSAGE_STR("path", file), MESSAGE_STR("why", strerror(errno))));
-    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+    if (fstat(in.fd, &st) == 0 && S_ISDIR(st.st_mode))
         return refuse_directory(file, err);
+    int r = log_input_begin(&in, err);
+    if (r < 0)
+        return r;
     _cleanup_(finder_freep) struct finder *f = finder_new(rules);
     finder_source(f, is_input ? "standard input" : file);
     struct child child;
     _cleanup_(closep) int text = -1;
-    bool is_packed = unpack_begin(fd, &child, &text) == 0;
-    int r = findingview_read_all(f, is_packed ? text : fd, file, facts->exit_known, err);
+    bool is_packed = unpack_begin(&in, &child, &text) == 0;
+    r = findingview_read_all(f, is_packed ? text : in.fd, in.is_file ? NULL : &in, file,
+                             facts->exit_known, err);
     closep(&text);
     if (is_packed)
         unpack_end(&child);

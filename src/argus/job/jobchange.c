@@ -9,25 +9,23 @@
 #include "argus/job/jobview.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 
 enum { TRIES = 3 };
 
-int jobchange_one(struct cli *cli,
-                  const char *id,
-                  const char *verb,
-                  const char *body,
-                  struct err *err)
+int jobchange_one(struct cli *cli, const char *id, const struct jobchange *what, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *found = NULL, *job = NULL;
+    char priority[32];
     int r = cli_get_job(cli, id, &found, err);
     if (r < 0)
         return r;
-    _cleanup_(freep) char *path = cli_job_path(json_get_str(found, "id", id), verb);
+    _cleanup_(freep) char *path = cli_job_path(json_get_str(found, "id", id), what->verb);
     struct request request = {.method = "POST",
                               .path = path,
-                              .content_type = body ? "application/json" : NULL,
-                              .body = body,
-                              .body_len = body ? strlen(body) : 0,
+                              .content_type = what->body ? "application/json" : NULL,
+                              .body = what->body,
+                              .body_len = what->body ? strlen(what->body) : 0,
                               .tries = TRIES};
     r = client_json(cli->client, &request, &job, err);
     if (r < 0)
@@ -35,6 +33,9 @@ int jobchange_one(struct cli *cli,
     char *state = jobview_state(job);
     (void)fprintf(cli->out, "%s %s\n", json_get_str(job, "id", id), state);
     free(state);
+    text_printf(priority, "%lld", (long long)json_get_int(job, "priority", 0));
+    if (what->done)
+        cli_say(cli, what->done, json_get_str(job, "id", id), priority, "");
     return 0;
 }
 
@@ -66,23 +67,15 @@ int jobchange_each(struct cli *cli,
     return result;
 }
 
-struct jobchange_post {
-    const char *verb, *body;
-};
-
 static int jobchange_send(struct cli *cli, const char *id, const void *ctx, struct err *err)
 {
-    const struct jobchange_post *p = ctx;
-    return jobchange_one(cli, id, p->verb, p->body, err);
+    return jobchange_one(cli, id, ctx, err);
 }
 
 int jobchange_all(struct cli *cli,
                   const struct strv *ids,
-                  const char *word,
-                  const char *verb,
-                  const char *body,
+                  const struct jobchange *what,
                   struct err *err)
 {
-    const struct jobchange_post post = {.verb = verb, .body = body};
-    return jobchange_each(cli, ids, word, jobchange_send, &post, err);
+    return jobchange_each(cli, ids, what->word, jobchange_send, what, err);
 }

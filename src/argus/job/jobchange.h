@@ -3,12 +3,16 @@
 #pragma once
 #include "argus/cli/cli.h"
 
-/* POST /v1/jobs/<id><verb> (":hold") with a JSON body (NULL = none); id may be a name or a unique
- * beginning. Prints "id STATE", with its flags, to cli->out. */
+/* POST /v1/jobs/<id><verb> (":hold") with a JSON body (NULL = none). */
+struct jobchange {
+    const char *word; /* "hold" */
+    const char *verb, *body;
+    const char *done; /* the code of what is said then: {1} the id, {2} its priority; NULL */
+};
+/* id may be a name or a unique beginning. Prints "id STATE", with its flags, to cli->out. */
 must_check int jobchange_one(struct cli *cli,
                              const char *id,
-                             const char *verb,
-                             const char *body,
+                             const struct jobchange *what,
                              struct err *err);
 /* One of several; ctx is the caller's. */
 typedef int (*jobchange_fn)(struct cli *cli, const char *id, const void *ctx, struct err *err);
@@ -20,11 +24,8 @@ must_check int jobchange_each(struct cli *cli,
                               jobchange_fn fn,
                               const void *ctx,
                               struct err *err);
-/* Each of them, even when one is refused: the first refusal is the result, the others are told.
- * word: "hold". */
+/* Each of them, even when one is refused: the first refusal is the result, the others are told. */
 must_check int jobchange_all(struct cli *cli,
                              const struct strv *ids,
-                             const char *word,
-                             const char *verb,
-                             const char *body,
+                             const struct jobchange *what,
                              struct err *err);

@@ -224,6 +224,38 @@ static void print_end(const struct page *p)
         print_finding(p, finding);
 }
 
+/* What is wrong with its training, and what to do; of one that is well, what nobody measures. */
+static void print_verdict(const struct page *p)
+{
+    const json_t *v = json_get_object(p->job, "verdict"), *one;
+    const char *state = json_get_str(v, "state", "");
+    bool is_wrong = json_get_str(v, "kind", NULL) != NULL;
+    struct buf blind = BUF_INIT(VALUE_MAX);
+    size_t i;
+    jobpage_line(p, "say_l_verdict",
+                 str_eq(state, "bad")    ? STYLE_RED
+                 : str_eq(state, "fine") ? STYLE_GREEN
+                                         : STYLE_PLAIN,
+                 json_get_str(v, "text", ""));
+    jobpage_line(p, "say_l_advice", STYLE_PLAIN, is_wrong ? json_get_str(v, "fix", "") : "");
+    json_array_foreach (json_get_array(v, "not_measured"), i, one)
+        (void)buf_addf(&blind, "%s%s", i ? ", " : "", json_get_str(one, "figure", "-"));
+    jobpage_line(p, "say_l_blind", STYLE_DIM, buf_str(&blind)); /* a few words: they fit */
+    buf_release(&blind);
+}
+
+/* What the alerts of its spec came to. */
+static void print_alerts(const struct page *p)
+{
+    size_t i;
+    const json_t *one;
+    json_array_foreach (json_get_array(p->job, "metric_alerts"), i, one) {
+        bool stands = json_is_true(json_object_get(one, "stands"));
+        jobpage_line(p, i ? NULL : "say_l_alerts", stands ? STYLE_RED : STYLE_PLAIN,
+                     member_str(one, "text"));
+    }
+}
+
 /* How its training goes. */
 static void print_training(const struct page *p)
 {
@@ -235,6 +267,8 @@ static void print_training(const struct page *p)
     const json_t *m = json_get_object(p->job, "metrics");
     int width = p->cli->term.width ? p->cli->term.width - LABEL_WIDTH : 0;
     line_owned(p, "say_l_progress", STYLE_PLAIN, curve_progress(m, p->w));
+    print_verdict(p);
+    print_alerts(p);
     for (size_t i = 0; i < array_len(curves); i++)
         line_owned(p, curves[i].label, STYLE_PLAIN,
                    curve_line(json_get_object(m, curves[i].key), width ? width : 68));

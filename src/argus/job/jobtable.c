@@ -64,6 +64,7 @@ static const struct column TOP[] = {
     {.title = "say_util", .flags = COLUMN_RIGHT, .rank = 7},
     {.title = "say_reward", .flags = COLUMN_RIGHT},
     {.title = "say_curve", .rank = 2},
+    {.title = "say_verdict", .rank = 4},
 };
 
 enum { COLUMNS_MAX = 20 };
@@ -132,10 +133,10 @@ static void add_list_row(struct table *t, const json_t *job, const struct when *
     add_owned(t, STYLE_PLAIN, jobview_reason(job));
 }
 
-static void add_queue_row(struct table *t, const json_t *job, const struct when *w, size_t place)
+static void add_queue_row(struct table *t, const json_t *job, const struct when *w)
 {
     char text[WHEN_TEXT_MAX], eta[2 * WHEN_TEXT_MAX];
-    table_addf(t, STYLE_PLAIN, "%" PRId64, json_get_int(job, "position", (int64_t)place));
+    jobtable_add_number(t, job, "position"); /* one that is held has none */
     table_add(t, STYLE_PLAIN, member_str(job, "id"));
     table_add(t, STYLE_PLAIN, member_str(job, "name"));
     table_add(t, STYLE_PLAIN, member_str(job, "user"));
@@ -155,7 +156,9 @@ static void add_top_row(struct table *t, const json_t *job, const struct when *w
     char at[WHEN_TEXT_MAX];
     const json_t *m = json_get_object(job, "metrics"), *curve = json_get_object(m, "reward");
     int64_t step = json_get_int(m, "step", -1), total = json_get_int(m, "total_steps", 0);
-    bool bad = json_get_object(m, "not_finite") || json_get_object(m, "collapse");
+    const json_t *verdict = json_get_object(job, "verdict");
+    bool bad = json_get_object(m, "not_finite") || json_get_object(m, "collapse") ||
+               str_eq(json_get_str(verdict, "state", ""), "bad");
     bool is_loss = !curve; /* training without a reward */
     curve = curve ? curve : json_get_object(m, "loss");
     struct buf spark = BUF_INIT(1024);
@@ -180,7 +183,21 @@ static void add_top_row(struct table *t, const json_t *job, const struct when *w
     else
         jobtable_add_real(t, curve, "value", 1, "");
     table_add(t, STYLE_PLAIN, buf_str(&spark));
+    table_add(t, bad ? STYLE_RED : STYLE_PLAIN,
+              json_get_str(verdict, "kind", json_get_str(verdict, "state", NULL)));
     buf_release(&spark);
+}
+
+/* The sentence of each training of which something wrong is seen. */
+static void say_verdicts(struct cli *cli, const json_t *jobs)
+{
+    size_t i;
+    const json_t *job;
+    json_array_foreach (jobs, i, job) {
+        const json_t *verdict = json_get_object(job, "verdict");
+        if (json_get_str(verdict, "kind", NULL))
+            cli_say(cli, "say_verdict_of", member_str(job, "id"), member_str(verdict, "text"), "");
+    }
 }
 
 /* What each kind of table has. */
@@ -195,24 +212,27 @@ static const struct {
     [JOBTABLE_TOP] = {TOP, array_len(TOP), "say_nothing_runs"},
 };
 
-static bool jobtable_has_users(const json_t *jobs)
+static bool jobtable_differ(const json_t *jobs, const char *key)
 {
     const json_t *first = json_array_get(jobs, 0);
     size_t i;
     json_t *job;
     json_array_foreach (jobs, i, job)
-        if (!str_eq(member_str(job, "user"), member_str(first, "user")))
+        if (!str_eq(member_str(job, key), member_str(first, key)))
             return true;
     return false;
 }
 
-/* The user's column stays where it tells jobs apart. */
+/* The user's column stays where it tells jobs apart; so does the pool's, which tells apart places
+ * in different lines. */
 static void columns_for(const json_t *jobs, enum jobtable kind, struct column *ret)
 {
-    bool differ = jobtable_has_users(jobs);
+    bool users = jobtable_differ(jobs, "user");
+    bool pools = kind == JOBTABLE_QUEUE && jobtable_differ(jobs, "pool");
     memcpy(ret, KINDS[kind].columns, KINDS[kind].n * sizeof(*ret));
     for (size_t i = 0; i < KINDS[kind].n; i++)
-        if (str_eq(ret[i].title, "say_user") && differ)
+        if ((str_eq(ret[i].title, "say_user") && users) ||
+            (str_eq(ret[i].title, "say_pool") && pools))
             ret[i].rank = 0;
 }
 
@@ -233,11 +253,13 @@ void jobtable_print(struct cli *cli,
         else if (kind == JOBTABLE_TOP)
             add_top_row(t, job, w);
         else
-            add_queue_row(t, job, w, i + 1);
+            add_queue_row(t, job, w);
     }
     int dropped = table_print(t, &cli->term, wide, cli->out);
     if (!i)
         cli_say(cli, KINDS[kind].empty, "", "", "");
     if (dropped && i)
         cli_say(cli, "say_columns_hidden", "", "", "");
+    if (kind == JOBTABLE_TOP)
+        say_verdicts(cli, jobs);
 }

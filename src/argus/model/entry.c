@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { LINE_MAX = 4096, TITLE_WIDTH = 12, PLAIN_WIDTH = 80 };
+enum { LINE_MAX = 4096, ROWS_SHOWN = 3, TITLE_WIDTH = 12, PLAIN_WIDTH = 80 };
 
 /* ---- import ---- */
 
@@ -267,21 +267,37 @@ static void entry_print_columns(struct cli *cli, const json_t *about)
         entry_line(cli, i ? "" : "columns", "%s: %s", member_str(c, "name"), member_str(c, "type"));
 }
 
-/* One line per row, cut to the screen. */
+static void entry_print_cell(struct cli *cli, const char *title, const char *name, json_t *value)
+{
+    int width = cli->term.width > 0 ? cli->term.width : PLAIN_WIDTH;
+    _cleanup_(freep) char *text = json_is_string(value)
+                                      ? xstrdup(json_string_value(value))
+                                      : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    _cleanup_(freep) char *line = xasprintf("%s: %s", name, str_or(text, ""));
+    struct buf clean = BUF_INIT(1 << 20), cut = BUF_INIT(1 << 20);
+    text_clean(&clean, line);
+    text_cut(&cut, buf_str(&clean), width - TITLE_WIDTH - 1);
+    (void)fprintf(cli->out, "%-*s %s\n", TITLE_WIDTH, title, buf_str(&cut));
+    buf_release(&clean);
+    buf_release(&cut);
+}
+
+/* A few rows, a line per column: whole rows, each on one line, are cut where they begin to differ.
+ */
 static void entry_print_sample(struct cli *cli, const json_t *about)
 {
-    size_t i;
-    json_t *row;
-    int width = cli->term.width > 0 ? cli->term.width : PLAIN_WIDTH;
-    json_array_foreach (json_get_array(about, "sample"), i, row) {
-        _cleanup_(freep) char *text = json_dumps(row, JSON_COMPACT);
-        struct buf clean = BUF_INIT(1 << 20), cut = BUF_INIT(1 << 20);
-        text_clean(&clean, str_or(text, ""));
-        text_cut(&cut, buf_str(&clean), width - TITLE_WIDTH - 1);
-        (void)fprintf(cli->out, "%-*s %s\n", TITLE_WIDTH, i ? "" : "sample", buf_str(&cut));
-        buf_release(&clean);
-        buf_release(&cut);
+    const json_t *rows = json_get_array(about, "sample");
+    for (size_t i = 0; i < json_array_size(rows) && i < ROWS_SHOWN; i++) {
+        _cleanup_(freep) char *title = xasprintf("row %zu", i + 1);
+        const char *name, *first = title;
+        json_t *value;
+        json_object_foreach (json_array_get(rows, i), name, value) {
+            entry_print_cell(cli, first, name, value);
+            first = "";
+        }
     }
+    if (json_array_size(rows) > ROWS_SHOWN)
+        cli_say(cli, "say_rows_more", "", "", "");
 }
 
 /* "train_file gsm8k@1 sha256:…": what there is of it. */

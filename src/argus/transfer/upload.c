@@ -314,24 +314,26 @@ int upload_spool(struct err *err)
     return fd;
 }
 
-static int spool_input(int from, struct err *err)
+int upload_spool_input(int from, const char *head, size_t n, struct err *err)
 {
-    int fd = upload_spool(err);
+    int fd = upload_spool(err), r = fd < 0 ? fd : file_write_all(fd, head, n);
     _cleanup_(freep) char *block = xmalloc(BLOCK);
-    while (fd >= 0) {
-        ssize_t n = read(from, block, BLOCK);
-        if (n == 0)
-            return fd;
-        if (n < 0 && errno == EINTR)
-            continue;
-        int r = n < 0 ? -errno : file_write_all(fd, block, (size_t)n);
-        if (r < 0) {
-            closep(&fd);
-            return message_refuse(err, r, "cli_no_keep",
-                                  MESSAGE_ARGS(MESSAGE_STR("why", strerror(-r))));
-        }
+    ssize_t k = 1;
+    if (fd < 0)
+        return r;
+    while (r >= 0 && k != 0) {
+        k = read(from, block, BLOCK);
+        if (k < 0 && errno != EINTR)
+            r = -errno;
+        else if (k > 0)
+            r = file_write_all(fd, block, (size_t)k);
     }
-    return fd;
+    if (r >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+        r = -errno;
+    if (r >= 0)
+        return fd;
+    closep(&fd);
+    return message_refuse(err, r, "cli_no_keep", MESSAGE_ARGS(MESSAGE_STR("why", strerror(-r))));
 }
 
 int upload_send(struct cli *cli,
@@ -352,7 +354,7 @@ int upload_send(struct cli *cli,
         return message_refuse(err, ERR_USAGE, "cli_a_directory",
                               MESSAGE_ARGS(MESSAGE_STR("path", path)));
     if (!S_ISREG(st.st_mode) || is_input) {
-        int copy = spool_input(fd, err);
+        int copy = upload_spool_input(fd, "", 0, err);
         if (copy < 0)
             return copy;
         closep(&fd);

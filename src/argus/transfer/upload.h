@@ -37,3 +37,6 @@ must_check int upload_send_fd(struct cli *cli,
                               struct err *err);
 /* A nameless file below $TMPDIR or /tmp for bytes to be made or read here; else negative. */
 must_check int upload_spool(struct err *err);
+/* Such a file, at its begin, with the n bytes of head (read from it already) and all that `from`
+ * gives until its end. */
+must_check int upload_spool_input(int from, const char *head, size_t n, struct err *err);

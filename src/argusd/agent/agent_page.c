@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agent_page.c - GET /v1/agent: how the push to the ops agent goes; and in openapi.json what it is
- * sent. Neither its address nor a key is told. */
+ * sent. Neither its address nor a key is told, and what an address answered to admins alone. */
 #include "argusd/agent/agent.h"
 #include "argusd/agent/agent_run.h"
 #include "argusd/agent/secondopinion.h"
@@ -26,7 +26,10 @@ static const struct field second_page_rows[] = {
     PAGE("left_in_hour", FIELD_INT, state.left_in_hour, .doc = "questions"),
     PAGE("tokens_left", FIELD_INT, state.tokens_left, .doc = "tokens that are left for the day"),
     PAGE("asked_at", FIELD_TIME, state.asked_at),
-    PAGE("trouble", FIELD_STR, trouble, .doc = "why the last question had no answer"),
+    PAGE("trouble",
+         FIELD_STR,
+         trouble,
+         .doc = "why the last question had no answer; told to admins"),
 };
 #undef PAGE
 static const struct field_table second_page_table =
@@ -56,7 +59,7 @@ static const struct field agent_page_rows[] = {
          .doc = "batches that the agent took since argusd started"),
     PAGE("taken_at", FIELD_TIME, state.taken_at),
     PAGE("failing_since", FIELD_TIME, failing_since),
-    PAGE("trouble", FIELD_STR, trouble, .doc = "why it did not take the last one"),
+    PAGE("trouble", FIELD_STR, trouble, .doc = "why it did not take the last one; told to admins"),
     PAGE("second_opinion",
          FIELD_PART,
          second,
@@ -67,6 +70,12 @@ static const struct field agent_page_rows[] = {
 static const struct field_table agent_page_table =
     FIELD_TABLE("Agent", agent_page_rows, agent_page);
 
+/* NULL: nothing is wrong, or who asks is not told. */
+static const char *agent_trouble_for(const struct access_who *who, const char *trouble)
+{
+    return *trouble && access_sees_answers(who) ? trouble : NULL;
+}
+
 static void agent_get(struct http_req *req, void *app)
 {
     struct api *a = app;
@@ -74,13 +83,15 @@ static void agent_get(struct http_req *req, void *app)
     struct buf out = BUF_INIT(AGENT_PAGE_MAX);
     struct jout j = jout_begin(&out);
     struct second_page second = {0};
+    struct access_who who;
+    people_who(a->people, http_req_principal(req), &who);
     agent_state(a->agent, &page.state);
     secondopinion_state(a->secondopinion, &second.state);
-    second.trouble = *second.state.trouble ? second.state.trouble : NULL;
+    second.trouble = agent_trouble_for(&who, second.state.trouble);
     page.second = second.state.model ? &second : NULL;
     const struct agent_gap gap = {.since = page.state.gap_since, .next = page.state.gap_next};
     page.gap = page.state.has_gap ? &gap : NULL;
-    page.trouble = *page.state.trouble ? page.state.trouble : NULL;
+    page.trouble = agent_trouble_for(&who, page.state.trouble);
     page.failing_since = page.state.failing_for ? clock_wall() - page.state.failing_for : 0;
     field_to_json(&agent_page_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
     http_reply_json(req, 200, &out, api_reader_barrier(a));

@@ -8,15 +8,14 @@
 #include <string.h>
 
 #include "argusd/agent/agent.h"
-#include "argusd/ground/jobspec.h"
 #include "argusd/jobs/record.h"
+#include "argusd/kit/hiding.h"
 #include "base/log.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "core/finding/opinion/second.h"
-#include "fsroot/attempt/mask.h"
 #include "ray/wire.h"
 
 enum { SECOND_TICK_MS = 1000, SECOND_EVENTS = 50, SECOND_BODY_MAX = 128 << 10 };
@@ -231,40 +230,7 @@ static void second_on_findings(const struct store_result *r, void *arg)
     buf_release(&masked);
 }
 
-/* ---- what is hidden ---- */
-
-/* All of the user's and the project's, whether the job asked for them or not. */
-static void second_hide_secrets(struct secondopinion *s, const struct job *job)
-{
-    const struct secret *k;
-    struct strv names = {0};
-    struct pairs values = {0};
-    for (size_t pos = 0; (k = secrets_next(s->a->secrets, &pos));)
-        if (str_eq(k->owner, k->of_project ? job->project : job->user) &&
-            !strv_has(&names, k->name))
-            strv_add(&names, k->name);
-    /* Twice, since the user's own of a name stands before the project's. */
-    secrets_reveal(s->a->secrets, job->user, "", &names, &values);
-    for (size_t i = 0; i < values.n; i++)
-        mask_add(&s->now.mask, values.v[i].value);
-    pairs_wipe(&values);
-    secrets_reveal(s->a->secrets, "", job->project, &names, &values);
-    for (size_t i = 0; i < values.n; i++)
-        mask_add(&s->now.mask, values.v[i].value);
-    pairs_wipe(&values);
-    strv_release(&names);
-}
-
-static void second_hide(struct secondopinion *s, const struct job *job)
-{
-    struct pairs open = {0}, secret = {0};
-    const struct spec *spec = jobspec_of(s->a->settings, job);
-    second_hide_secrets(s, job);
-    if (spec)
-        mask_env(&s->now.mask, &spec->env, NULL, &open, &secret);
-    pairs_release(&open);
-    pairs_wipe(&secret);
-}
+/* ---- its job ---- */
 
 static void second_on_job(const struct store_result *r, void *arg)
 {
@@ -278,7 +244,7 @@ static void second_on_job(const struct store_result *r, void *arg)
         second_fail(s, "its job cannot be read");
         return;
     }
-    second_hide(s, job);
+    hiding_add(s->a, job, &s->now.mask);
     struct store_then then = {.done = second_on_findings, .arg = s};
     s->read = store_list_findings(s->a->store, s->now.job_seq, &then);
     job_free(job);

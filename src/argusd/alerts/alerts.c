@@ -14,8 +14,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-
-enum { INCIDENT_ROW_MAX = 4 << 20 };
+#include "core/alert/incident_rows.h"
 
 static void alerts_on_event(const struct store_event *row, void *arg)
 {
@@ -77,13 +76,20 @@ void alerts_free(struct alerts *as)
 
 static bool restore_incident(struct alerts *as, const struct store_entry *row)
 {
-    struct incident i = {0};
-    bool ok = field_from_text(&incident_table, row->body, FIELD_STORED, &i) && *i.id && i.cause;
-    for (size_t k = 0; ok && k < i.alerts.n; k++)
-        ok = incident_alert(&i, k)->rule && incident_alert(&i, k)->name;
-    if (ok)
-        alert_table_restore(as->table, &i);
-    field_release(&incident_table, &i);
+    struct incident i;
+    if (!incident_read(row->body, &i))
+        return false;
+    alert_table_restore(as->table, &i);
+    return true;
+}
+
+static bool restore_alert(struct alerts *as, const struct store_entry *row)
+{
+    struct alert a;
+    if (!incident_read_alert(row->body, &a))
+        return false;
+    bool ok = alert_table_restore_alert(as->table, &a);
+    field_release(&alert_table_of_alert, &a);
     return ok;
 }
 
@@ -128,7 +134,7 @@ static bool restore_delivery(struct alerts *as, const struct store_entry *row)
               d->payload && *d->id;
     struct outlet *o = ok ? outlet_find(as, d->receiver) : NULL;
     if (o)
-        deliveries_add(&o->waiting, d);
+        deliveries_restore(&o->waiting, d);
     else if (ok)
         outlets_orphan(as, d);
     else
@@ -139,6 +145,7 @@ static bool restore_delivery(struct alerts *as, const struct store_entry *row)
 void alerts_restore(struct alerts *as, const struct store_entry *row)
 {
     bool ok = !strcmp(row->kind, ALERTS_ENTRY_INCIDENT)  ? restore_incident(as, row)
+              : !strcmp(row->kind, ALERTS_ENTRY_ALERT)   ? restore_alert(as, row)
               : !strcmp(row->kind, ALERTS_ENTRY_SILENCE) ? restore_silence(as, row)
               : !strcmp(row->kind, ALERTS_ENTRY_RULE)    ? restore_rule(as, row)
               : !strcmp(row->kind, ALERTS_ENTRY_NODE)    ? alerts_restore_node(as, row)
@@ -155,7 +162,7 @@ static void alerts_drop_old(struct alerts *as, usec_t now)
         if (as->silences[i].until + USEC_DAY < now)
             alerts_silence_remove(as, &as->silences[i]);
     for (struct incident *x; (x = alert_table_expire(as->table));) {
-        store_remove_entry(as->p.store, ALERTS_ENTRY_INCIDENT, x->id);
+        alerts_forget(as, x);
         incident_free(x);
     }
 }

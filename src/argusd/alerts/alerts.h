@@ -33,6 +33,7 @@ struct alerts_parts { /* all borrowed */
 
 struct alerts *alerts_new(const struct alerts_parts *parts);
 #define ALERTS_ENTRY_INCIDENT "incident"
+#define ALERTS_ENTRY_ALERT "incident_alert" /* behind all incidents, as rows come by their kind */
 #define ALERTS_ENTRY_SILENCE "silence"
 #define ALERTS_ENTRY_RULE "alert_rule"
 #define ALERTS_ENTRY_DELIVERY "delivery"

@@ -17,7 +17,6 @@
 #include "base/text.h"
 #include "core/alert/alert_cause.h"
 
-enum { FACT_TEXT_MAX = 400 };
 /* After a start nothing is said to be gone before it could be seen. */
 static const usec_t SETTLES = 10 * USEC_SEC;
 static const usec_t USE_SPAN = 5 * USEC_MIN; /* of a job's GPUs */
@@ -26,6 +25,22 @@ void fact_text(struct facts *f, const char *name, const char *text)
 {
     if (text && f->n < FACTS_MAX)
         f->v[f->n++] = (struct alert_fact){.name = name, .text = text};
+}
+
+void fact_message(struct facts *f, const char *name, const char *code, const char *args)
+{
+    message_to_string(code, args, true, f->said, sizeof(f->said));
+    fact_text(f, name, f->said);
+    f->says =
+        (struct alert_saying){.name = name, .code = str_or(code, ""), .args = str_or(args, "")};
+}
+
+void fact_reason(struct facts *f, const char *code, const char *args)
+{
+    if (*str_or(args, ""))
+        fact_message(f, "reason", code, args);
+    else
+        fact_message(f, "reason", "no_reason_known", "{}");
 }
 
 void fact_number(struct facts *f, const char *name, double number)
@@ -50,6 +65,7 @@ void alerts_see(struct alerts *as, const struct alert_subject *what, struct fact
     fact_text(f, "name", s.name);
     s.v = f->v;
     s.n = f->n;
+    s.says = f->says;
     alert_table_see(as->table, &as->rules, &s, now);
 }
 
@@ -115,6 +131,27 @@ static void job_facts(const struct job *j,
         fact_number(f, "queued_for", seconds_since(j->queued_at, now));
 }
 
+/* What is wrong with its training. Left out until there is a verdict. */
+static void job_verdict_facts(const struct live *l, struct facts *f)
+{
+    const struct record_extra *x = &l->extra;
+    if (l->job->state != JOB_RUNNING || !x->verdict)
+        return;
+    fact_text(f, "verdict", x->verdict_says ? verdict_kind_to_string(x->verdict_kind) : "none");
+    fact_text(f, "verdict_says", x->verdict_says);
+    if (x->verdict_says)
+        fact_number(f, "verdict_certainty", x->verdict_certainty);
+}
+
+/* Whether an alert of its spec holds. Left out where it has none. */
+static void job_alert_facts(const struct live *l, struct facts *f)
+{
+    if (l->job->state != JOB_RUNNING || !l->extra.metric_alerts)
+        return;
+    fact_yes(f, "metric_alert", l->extra.alerts_say != NULL);
+    fact_text(f, "metric_alert_says", l->extra.alerts_say);
+}
+
 /* What its GPUs do: the mean of all over the last minutes, and that of the one that works the least
  * and the most. Left out while not half of it is known. */
 static void job_gpu_facts(const struct figures *fs,
@@ -162,8 +199,14 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
     place_keep(as, j);
     job_facts(j, now, &f, at);
     job_gpu_facts(as->p.figures, j, now, &f);
+    job_verdict_facts(l, &f);
+    job_alert_facts(l, &f);
     if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG))
         job_notify(as, l, j->flags & JOB_FLAG_UNKNOWN ? "unknown" : "hung", &notify);
+    if (l->extra.verdict_says)
+        job_notify(as, l, "verdict", &notify);
+    if (l->extra.alerts_say)
+        job_notify(as, l, "metric", &notify);
     struct alert_subject s = {.of = ALERT_OF_JOB,
                               .name = j->id,
                               .owner = j->user,
@@ -181,12 +224,10 @@ static void see_cluster(struct alerts *as, usec_t now)
 {
     const struct cluster *c = as->p.cluster;
     const char *code, *text;
-    char said[JOB_REASON_TEXT_MAX];
     struct facts f = {0};
     cluster_why_not(c, &code, &text);
-    message_to_string(code, text, true, said, sizeof(said));
     fact_yes(&f, "up", cluster_is_up(c));
-    fact_text(&f, "reason", *text ? said : "no reason is known");
+    fact_reason(&f, code, text);
     fact_text(&f, "session", cluster_session(c));
     struct alert_subject s = {.of = ALERT_OF_CLUSTER, .name = as->p.settings->cluster};
     alerts_see(as, &s, &f, now);
@@ -197,16 +238,16 @@ static void see_root(struct alerts *as, usec_t now)
     const struct cluster *c = as->p.cluster;
     struct facts f = {0};
     const char *code, *text;
-    char said[JOB_REASON_TEXT_MAX];
     bool ok = cluster_root_is_ok(c), bad = cluster_root_is_bad(c);
     if (ok || bad)
         fact_yes(&f, "ok", ok);
     fact_yes(&f, "hangs", cluster_root_hangs(c));
-    if (ok)
+    if (ok) {
         fact_number(&f, "free", (double)cluster_root_free_bytes(c));
+        fact_number(&f, "write_time", (double)cluster_root_write_took(c) / (double)USEC_SEC);
+    }
     cluster_root_why(c, &code, &text);
-    message_to_string(code, text, true, said, sizeof(said));
-    fact_text(&f, "reason", said);
+    fact_reason(&f, code, text);
     struct alert_subject s = {.of = ALERT_OF_ROOT, .name = ALERT_ROOT_NAME};
     alerts_see(as, &s, &f, now);
 }
@@ -219,7 +260,7 @@ static void see_queue(struct alerts *as, usec_t now)
     fact_number(&f, "running", (double)jobs_count(as->p.jobs, JOB_RUNNING));
     fact_yes(&f, "blocked", *why->code != 0);
     fact_text(&f, "code", why->code);
-    fact_text(&f, "reason", why->text);
+    fact_reason(&f, why->code, why->text);
     fact_number(&f, "longest_wait", seconds_since(jobs_oldest_wait(as->p.jobs), now));
     struct strv suspects = {0};
     struct alert_where where = {.cluster = as->p.settings->cluster};
@@ -344,7 +385,7 @@ static void see_argusd(struct alerts *as, usec_t now)
     if (worst.receiver) {
         fact_text(&f, "receiver", worst.receiver->name);
         /* Not its trouble: all see the alert, and that may quote what a server answered. */
-        fact_text(&f, "reason", message_words("told_to_admins", MESSAGE_ENGLISH));
+        fact_message(&f, "reason", "told_to_admins", "{}");
     }
     fact_late(as, as->p.agent_failing, "agent_failing", "agent_trouble", &f);
     fact_late(as, as->p.backup_overdue, "backup_overdue", "backup_trouble", &f);
@@ -397,15 +438,13 @@ static bool is_finding(const struct store_event *row)
     return !strcmp(row->kind, "finding");
 }
 
-/* said: a buffer of FACT_TEXT_MAX, which the facts borrow. */
-static void job_event_facts(const struct store_event *row, char *said, struct facts *f)
+static void job_event_facts(const struct store_event *row, struct facts *f)
 {
-    message_to_string(row->reason_code, row->text, true, said, FACT_TEXT_MAX);
     fact_text(f, "event", row->kind);
     fact_text(f, "from", row->from_state);
     fact_text(f, "to", row->to_state);
     fact_text(f, is_finding(row) ? "class" : "code", row->reason_code);
-    fact_text(f, "finding", said);
+    fact_message(f, "finding", row->reason_code, row->text);
 }
 
 /* GPU-seconds that an attempt takes along when it ends like this. */
@@ -418,12 +457,12 @@ static double job_event_lost(const struct live *l, const struct store_event *row
 
 static void see_job_event(struct alerts *as, struct live *l, const struct store_event *row)
 {
-    char at[CLOCK_TEXT_MAX], said[FACT_TEXT_MAX];
+    char at[CLOCK_TEXT_MAX];
     struct facts f = {0};
     struct strv notify = {0};
     usec_t now = clock_wall();
     const struct job *j = l ? l->job : NULL;
-    job_event_facts(row, said, &f);
+    job_event_facts(row, &f);
     if (j)
         job_facts(j, now, &f, at);
     if (l)

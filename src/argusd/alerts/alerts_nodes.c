@@ -17,12 +17,14 @@ static const usec_t ATTACHED_LOST_FOR = USEC_DAY;
 
 /* ---- machines ---- */
 
-static const char *node_trouble(const struct node_row *n)
+static void fact_node_reason(struct facts *f, const struct node_row *n)
 {
-    return *n->reason.text ? n->reason.text
-           : *n->sick      ? n->sick
-           : *n->net_text  ? n->net_text
-                           : "no reason is known";
+    if (*n->sick)
+        fact_reason(f, "unhealthy", n->sick);
+    else if (*n->reason.text)
+        fact_reason(f, n->reason.code, n->reason.text);
+    else
+        fact_reason(f, n->net_code, n->net_text);
 }
 
 static void fact_ports(const struct alerts *as, struct facts *f, const char *node)
@@ -51,14 +53,17 @@ static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
         fact_yes(&f, "alive", n->state != NODE_OFFLINE);
     fact_yes(&f, "unhealthy", node_is_unhealthy(n));
     fact_yes(&f, "ssh_away", n->ssh_away);
-    fact_text(&f, "reason", *n->sick ? n->sick : node_trouble(n));
+    fact_node_reason(&f, n);
     if (n->facts.at) {
         fact_number(&f, "clock_skew", fabs((double)n->facts.skew) / (double)USEC_SEC);
         fact_number(&f, "disk_free", (double)n->facts.disk_free_bytes);
         fact_number(&f, "shm_free", (double)n->facts.shm_free_bytes);
     }
+    if (n->facts.root_write)
+        fact_number(&f, "root_write_time", (double)n->facts.root_write / (double)USEC_SEC);
     fact_ports(as, &f, n->spec.name);
-    struct alert_where where = {.cluster = as->p.settings->cluster};
+    struct alert_where where = {.cluster = as->p.settings->cluster,
+                                .misses_root = node_misses_root(n)};
     alert_suspects(ALERT_OF_NODE, &where, &suspects);
     struct alert_subject s = {.of = ALERT_OF_NODE,
                               .name = n->spec.name,
@@ -136,7 +141,10 @@ static void see_attached(struct alerts *as, const struct cluster_node *k, usec_t
     fact_yes(&f, "wanted", true);
     fact_yes(&f, "head", k->is_head);
     fact_yes(&f, "alive", k->is_alive);
-    fact_text(&f, "reason", k->message && *k->message ? k->message : "Ray has given it up");
+    if (k->message && *k->message)
+        fact_text(&f, "reason", k->message);
+    else
+        fact_message(&f, "reason", "ray_dead", "{}");
     struct alert_where where = {.cluster = as->p.settings->cluster};
     alert_suspects(ALERT_OF_NODE, &where, &suspects);
     struct alert_subject s = {

@@ -74,6 +74,8 @@ void alerts_settle_all(struct alerts *as, usec_t now);
 /* Is there a place for such a message? TELLING_ON_THE_WAY, or why not: then it is not written. */
 must_check enum telling_state alerts_has_room(const struct alerts *as,
                                               const struct delivery_form *form);
+/* Its row, in the batch that is open. */
+void delivery_store(struct alerts *as, const struct delivery *d);
 void alerts_deliver(struct alerts *as,
                     const struct delivery_form *form,
                     const char *id,
@@ -83,6 +85,8 @@ void alerts_settled(struct alerts *as,
                     const struct delivery *d,
                     enum telling_state state,
                     const char *why);
+/* The rows of an incident leave the store. */
+void alerts_forget(struct alerts *as, const struct incident *i);
 void alerts_new_id(char id[static DELIVERY_ID_MAX]);
 
 /* alerts_send.c */

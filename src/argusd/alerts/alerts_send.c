@@ -96,6 +96,7 @@ void outlets_free(struct alerts *as)
     for (size_t i = 0; i < as->n_outlets; i++) {
         deliveries_release(&as->outlets[i].waiting);
         line_free(&as->outlets[i].sending);
+        strv_release(&as->outlets[i].having);
     }
     free(as->outlets);
     line_free(&as->orphans);
@@ -203,6 +204,15 @@ static void outlet_refused(struct outlet *o, const char *why)
     }
 }
 
+/* Who has the mail is not asked again, whoever asks: an argusd that starts anew reads it there. */
+static void delivery_keep_having(struct alerts *as, struct delivery *d, const struct strv *having)
+{
+    bool is_news = having->n != d->having.n; /* it only grows */
+    strv_copy(&d->having, having);
+    if (is_news)
+        delivery_store(as, d);
+}
+
 /* Each of what was sent waits for its own next try, alone if it was not. */
 static void outlet_steps_aside(struct outlet *o, const char *why, bool at_once, usec_t now)
 {
@@ -221,9 +231,16 @@ static void outlet_steps_aside(struct outlet *o, const char *why, bool at_once, 
         d->tries += !at_once;
         d->after = at_once ? now : now + (wait < TRY_MOST ? wait : TRY_MOST);
         d->goes_alone = true;
-        strv_copy(&d->having, &o->having);
+        delivery_keep_having(o->alerts, d, &o->having);
         deliveries_put_back(&o->waiting, d);
     }
+}
+
+static void outlet_on_had(void *arg)
+{
+    struct outlet *o = arg;
+    for (struct delivery *d = o->sending.first; d; d = d->next)
+        delivery_keep_having(o->alerts, d, &o->having);
 }
 
 static void outlet_on_answer(enum alert_verdict v, const char *why, void *arg)
@@ -253,7 +270,8 @@ static void outlet_on_answer(enum alert_verdict v, const char *why, void *arg)
 
 static void outlet_send(struct outlet *o, const char *id, const json_t *const *payloads, size_t n)
 {
-    struct courier_message m = {.id = id, .payloads = payloads, .n = n, .having = &o->having};
+    struct courier_message m = {
+        .id = id, .payloads = payloads, .n = n, .having = &o->having, .had = outlet_on_had};
     struct courier_state state;
     usec_t now = clock_mono();
     if (courier_send(o->courier, &m, outlet_on_answer, o, now)) {
@@ -268,8 +286,12 @@ static void outlet_send(struct outlet *o, const char *id, const json_t *const *p
 
 static struct delivery *outlet_pick(struct outlet *o, bool joins, int least, usec_t now)
 {
-    struct deliveries_ask ask = {
-        .now = now, .durable = store_durable(o->alerts->p.store), .least = least, .joins = joins};
+    const struct store *s = o->alerts->p.store;
+    struct deliveries_ask ask = {.now = now,
+                                 .durable = store_durable(s),
+                                 .fails = store_is_failing(s),
+                                 .least = least,
+                                 .joins = joins};
     return deliveries_take(&o->waiting, &ask);
 }
 
@@ -304,6 +326,16 @@ static size_t outlet_gather(struct outlet *o, int64_t room, usec_t now)
         d = joins && n < OUTLET_MERGES ? outlet_pick(o, true, ALERT_INFO, now) : NULL;
     }
     return n;
+}
+
+/* All addresses have it: argusd ended before it could say so. */
+static bool mail_is_had(const struct outlet *o)
+{
+    const struct strv *to = &o->receiver->to;
+    size_t n = 0;
+    while (n < to->n && strv_has(&o->having, to->v[n]))
+        n++;
+    return to->n && n == to->n;
 }
 
 static void outlet_send_gathered(struct outlet *o, size_t n)
@@ -387,7 +419,9 @@ static void outlet_turn(struct outlet *o, usec_t now)
     if (!o->courier || !courier_is_ready(o->courier, now) || room <= 0)
         return;
     size_t n = outlet_gather(o, room, now);
-    if (n)
+    if (n && mail_is_had(o))
+        outlet_took(o, "");
+    else if (n)
         outlet_send_gathered(o, n);
     else if (o->receiver->kind == ALERT_KIND_ALERTMANAGER && room > outlet_kept_room(o) &&
              (o->refresh.runs || now - o->refreshed >= REFRESH_EVERY))

@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/alert/alert_tell.h"
+#include "core/alert/incident_rows.h"
 
 enum { ALERT_SAID_MAX = 4096 };
 
@@ -30,6 +31,14 @@ enum telling_state alerts_has_room(const struct alerts *as, const struct deliver
     return o ? deliveries_room(&o->waiting, form->user) : TELLING_NOT_THERE;
 }
 
+void delivery_store(struct alerts *as, const struct delivery *d)
+{
+    _cleanup_(freep) char *body = field_to_text(&delivery_table, d, FIELD_STORED, FIELD_ROW);
+    struct store_entry row = {
+        .kind = ALERTS_ENTRY_DELIVERY, .name = d->id, .body = body, .at = d->at};
+    store_put_entry(as->p.store, &row);
+}
+
 void alerts_deliver(struct alerts *as,
                     const struct delivery_form *form,
                     const char *id,
@@ -43,12 +52,10 @@ void alerts_deliver(struct alerts *as,
     d->incident = xstrdup(form->incident);
     d->user = xstrdup(form->user);
     d->severity = form->severity;
+    d->at_once = form->at_once;
     d->payload = xstrdup(payload);
     d->at = clock_wall();
-    _cleanup_(freep) char *body = field_to_text(&delivery_table, d, FIELD_STORED, FIELD_ROW);
-    struct store_entry row = {
-        .kind = ALERTS_ENTRY_DELIVERY, .name = d->id, .body = body, .at = d->at};
-    store_put_entry(as->p.store, &row);
+    delivery_store(as, d);
     d->batch = store_batch(as->p.store);
     deliveries_add(&o->waiting, d);
 }
@@ -88,12 +95,24 @@ static void tell_news(struct alerts *as, struct incident *i)
     }
 }
 
-static void incident_save(struct alerts *as, const struct incident *i)
+static void incident_put_row(enum incident_row of,
+                             const char *id,
+                             const char *body,
+                             usec_t at,
+                             void *arg)
 {
-    _cleanup_(freep) char *body = field_to_text(&incident_table, i, FIELD_STORED, FIELD_ROW);
-    struct store_entry row = {
-        .kind = ALERTS_ENTRY_INCIDENT, .name = i->id, .body = body, .at = i->opened_at};
-    store_put_entry(as->p.store, &row);
+    struct alerts *as = arg;
+    const char *kind = of == INCIDENT_ROW ? ALERTS_ENTRY_INCIDENT : ALERTS_ENTRY_ALERT;
+    struct store_entry row = {.kind = kind, .name = id, .body = body, .at = at};
+    if (body)
+        store_put_entry(as->p.store, &row);
+    else
+        store_remove_entry(as->p.store, kind, id);
+}
+
+void alerts_forget(struct alerts *as, const struct incident *i)
+{
+    incident_erase(i, incident_put_row, as);
 }
 
 /* ---- messages ---- */
@@ -109,7 +128,8 @@ static enum telling_state incident_put(const struct incident *view,
     struct delivery_form form = {.receiver = receiver,
                                  .incident = view->id,
                                  .user = incident_user(view),
-                                 .severity = view->severity};
+                                 .severity = view->severity,
+                                 .at_once = str_starts(view->cause, "argusd/")};
     enum telling_state s = alerts_has_room(as, &form);
     if (s != TELLING_ON_THE_WAY)
         return s;
@@ -137,7 +157,7 @@ static void settle_some(struct alerts *as, bool all, usec_t now)
             continue;
         tell_news(as, i);
         incident_took(i);
-        incident_save(as, i);
+        incident_write(i, incident_put_row, as);
     }
 }
 
@@ -162,5 +182,5 @@ void alerts_settled(struct alerts *as,
     bool was_dirty = i->is_dirty;
     incident_settle(i, d->receiver, state, why);
     i->is_dirty = was_dirty;
-    incident_save(as, i);
+    incident_write(i, incident_put_row, as);
 }

@@ -30,6 +30,7 @@ static const struct field delivery_rows[] = {
     DELIVERY("user", FIELD_STR, user),
     DELIVERY("severity", FIELD_ENUM, severity, .names = alert_severity_names),
     DELIVERY("at", FIELD_TIME, at),
+    DELIVERY("having", FIELD_STRV, having),
 };
 const struct field_table delivery_table = FIELD_TABLE(NULL, delivery_rows, delivery);
 
@@ -38,7 +39,6 @@ void delivery_free(struct delivery *d)
     if (!d)
         return;
     field_release(&delivery_table, d);
-    strv_release(&d->having);
     free(d);
 }
 
@@ -92,19 +92,15 @@ enum telling_state deliveries_room(const struct deliveries *q, const char *user)
 
 /* ---- threads ---- */
 
-/* FNV-1a. */
 static uint32_t thread_mark(const char *incident)
 {
-    uint32_t h = 2166136261U;
-    for (; *incident; incident++)
-        h = (h ^ (unsigned char)*incident) * 16777619U;
-    return h;
+    return str_mark(str_or(incident, ""), SIZE_MAX);
 }
 
 /* A test is a thread of its own. */
 static struct delivery_thread *thread_find(const struct deliveries *q, const char *incident)
 {
-    uint32_t mark = thread_mark(str_or(incident, ""));
+    uint32_t mark = thread_mark(incident);
     for (size_t i = 0; incident && i < q->n_threads; i++)
         if (q->threads[i].mark == mark && str_eq(q->threads[i].first->incident, incident))
             return &q->threads[i];
@@ -140,17 +136,28 @@ static void deliveries_insert(struct deliveries *q, struct delivery *d)
     if (!t) {
         q->threads = xrealloc(q->threads, q->n_threads + 1, sizeof(*q->threads));
         t = &q->threads[q->n_threads++];
-        *t = (struct delivery_thread){.mark = thread_mark(str_or(d->incident, ""))};
+        *t = (struct delivery_thread){.mark = thread_mark(d->incident)};
     }
     thread_insert(t, d);
 }
 
-void deliveries_add(struct deliveries *q, struct delivery *taken)
+static void deliveries_take_in(struct deliveries *q, struct delivery *taken, uint64_t seq)
 {
-    taken->seq = ++q->next_seq;
+    taken->seq = seq;
+    q->next_seq = seq > q->next_seq ? seq : q->next_seq;
     share_make(q, taken->user)->n++;
     q->n++;
     deliveries_insert(q, taken);
+}
+
+void deliveries_add(struct deliveries *q, struct delivery *taken)
+{
+    deliveries_take_in(q, taken, q->next_seq + 1);
+}
+
+void deliveries_restore(struct deliveries *q, struct delivery *taken)
+{
+    deliveries_take_in(q, taken, taken->at);
 }
 
 void deliveries_put_back(struct deliveries *q, struct delivery *taken)
@@ -174,7 +181,8 @@ void deliveries_gone(struct deliveries *q, const struct delivery *d)
 static bool thread_may_go(const struct delivery_thread *t, const struct deliveries_ask *ask)
 {
     const struct delivery *d = t->first;
-    return t->severity >= ask->least && d->after <= ask->now && d->batch <= ask->durable &&
+    bool is_stored = d->batch <= ask->durable || (d->at_once && ask->fails);
+    return is_stored && t->severity >= ask->least && d->after <= ask->now &&
            !(ask->joins && d->goes_alone);
 }
 

@@ -33,12 +33,14 @@ struct delivery {
     int tries;                           /* that failed, in this life */
     usec_t after;                        /* monotonic: not before */
     bool goes_alone;                     /* it has failed, alone or with others */
-    struct strv having;                  /* of a mail: addresses that have it, in this life */
+    bool at_once;                        /* of argusd's own trouble: its store may be what fails */
+    struct strv having;                  /* of a mail: addresses that have it; in its row, too */
 };
 /* What a message is about. Borrowed. */
 struct delivery_form {
     const char *receiver, *incident, *user;
     int severity;
+    bool at_once;
 };
 extern const struct field_table delivery_table;
 void delivery_free(struct delivery *d); /* NULL is fine */
@@ -58,10 +60,13 @@ void deliveries_release(struct deliveries *q);
  * TELLING_SHARE: he, or all users together, have theirs. */
 enum telling_state deliveries_room(const struct deliveries *q, const char *user);
 void deliveries_add(struct deliveries *q, struct delivery *taken);
+/* A row of the store, which come in no order: before all that are added, by the time of each. */
+void deliveries_restore(struct deliveries *q, struct delivery *taken);
 
 struct deliveries_ask {
     usec_t now;       /* monotonic */
     uint64_t durable; /* newest batch that is on disk */
+    bool fails;       /* nothing comes on disk: what goes at once does not wait for that */
     int least;        /* severity */
     bool joins;       /* others go with it: not one that goes alone */
 };

@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 enum { BACKUPS_TICK_MS = 2000 };
-static const usec_t BACKUPS_AGAIN = 5 * USEC_MIN;    /* after a failure */
+static const usec_t BACKUPS_AGAIN = 5 * USEC_MIN;    /* after a failure, or sooner by `every` */
 static const usec_t BACKUPS_SETTLES = 60 * USEC_SEC; /* a start has other things to do */
 
 struct backups_work {
@@ -156,8 +156,9 @@ static void backups_on_tick(uv_timer_t *timer)
 {
     struct backups *bs = container_of(timer, struct backups, timer);
     usec_t every = bs->p.settings->backup_every, wall = clock_wall(), newest = backups_newest(bs);
+    usec_t again = every && every < BACKUPS_AGAIN ? every : BACKUPS_AGAIN;
     if (bs->work || !backups_has_place(bs) ||
-        (bs->tried && bs->is_failing && clock_mono() - bs->tried < BACKUPS_AGAIN))
+        (bs->tried && bs->is_failing && clock_mono() - bs->tried < again))
         return;
     usec_t settles = every < BACKUPS_SETTLES ? every : BACKUPS_SETTLES;
     if (!bs->looked)

@@ -354,9 +354,7 @@ static int uploads_check_name(const char *name, struct err *err)
 {
     size_t n = strlen(name);
     bool ok = n && n <= UPLOAD_NAME_MAX && !strchr(name, '/') && strcmp(name, ".") != 0 &&
-              strcmp(name, "..") != 0;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = (unsigned char)name[i] >= 0x20 && name[i] != 0x7f;
+              strcmp(name, "..") != 0 && !str_has_control(name);
     return ok ? 0
               : message_refuse(
                     err, ERR_BAD_REQUEST, "bad_file_name",

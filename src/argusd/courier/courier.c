@@ -33,6 +33,7 @@ struct courier {
     struct alert_letter letter;
     char *password;
     struct strv *having;
+    void (*had)(void *arg);
     size_t asked;
     struct strv asking; /* one address */
     bool again;
@@ -66,6 +67,7 @@ static void mail_release(struct courier *c)
     free(c->password);
     c->password = NULL;
     c->having = NULL;
+    c->had = NULL;
     alert_letter_release(&c->letter);
     strv_release(&c->asking);
 }
@@ -191,6 +193,8 @@ static void mail_on_reply(const struct wire_reply *reply, void *arg)
     c->running = NULL;
     if (v == ALERT_TAKEN && c->having)
         strv_add(c->having, c->asking.v[0]);
+    if (v == ALERT_TAKEN && c->had)
+        c->had(c->arg);
     if (v == ALERT_REFUSED)
         mail_note(c->refused, c->asking.v[0], err.text);
     if (v == ALERT_AGAIN) {
@@ -244,10 +248,11 @@ static void mail_begin(struct courier *c,
     *taken = (struct alert_letter){0};
     c->password = xstrdup(password);
     c->having = m->having;
+    c->had = m->had;
     c->asked = 0;
     c->again = false;
     *c->refused = *c->waits = 0;
-    if (!mail_ask_next(c)) /* all have it: who added the last one was not told */
+    if (!mail_ask_next(c)) /* all have it: the caller's fault */
         mail_release(c);
 }
 

@@ -33,8 +33,10 @@ struct courier_message {
     const json_t *const *payloads;
     size_t n;
     const char *body;    /* of a webhook: sent as it is, in place of payloads; NULL */
-    struct strv *having; /* of a mail: addresses that have it already; those that take it now are
-                            added. Borrowed until the answer; NULL: none */
+    struct strv *having; /* of a mail: addresses that have it already, not all of them; those that
+                            take it now are added. Borrowed until the answer; NULL: none */
+    void (*had)(void *arg); /* one was added, others are still asked; arg of the answer. NULL: ask
+                               afterwards */
 };
 
 /* v: taken, to be sent again, or refused for good; why is "" of one that is taken. A mail goes to

@@ -2,7 +2,8 @@
 /* figures.c - the samples in memory, and what is asked of them; see figures.h.
  *
  * A node's samples are a table of columns (core/figure/figure_block.h) by slots of 15 s, of which
- * the last FIGURES_SHORT are there, of a GPU's use FIGURES_LONG. A slot that was skipped is untold.
+ * the last FIGURES_SHORT are there, of a GPU's use FIGURES_LONG, in 1 to 4 bytes each: of 1,000
+ * nodes with 8 GPUs these are the memory. A slot that was skipped is untold.
  * When the clock jumps further than the table is long, what is in memory is forgotten. */
 #include "argusd/figures/figures.h"
 
@@ -23,8 +24,7 @@ static const usec_t CONNECT_TIMEOUT = 3 * USEC_SEC;
 /* Columns of the node first, then those of each GPU, its use before all others. */
 static bool figures_is_long(size_t column)
 {
-    return column >= FIGURE_NODE_FIGURES &&
-           (column - FIGURE_NODE_FIGURES) % FIGURE_GPU_FIGURES == 0;
+    return figure_of_column(column) == FIGURE_GPU_UTIL;
 }
 
 static int64_t figures_depth(size_t column)
@@ -32,24 +32,63 @@ static int64_t figures_depth(size_t column)
     return figures_is_long(column) ? FIGURES_LONG : FIGURES_SHORT;
 }
 
-/* Where its samples begin; of the column behind the last one: how many cells there are. */
-static size_t figures_start_of(size_t column)
+/* Bytes of a sample: what a figure of a GPU can be, in its steps, fits. */
+static size_t figures_width(size_t column)
 {
-    size_t of_gpus = column > FIGURE_NODE_FIGURES ? column - FIGURE_NODE_FIGURES : 0;
-    size_t longs = (of_gpus + FIGURE_GPU_FIGURES - 1) / FIGURE_GPU_FIGURES;
-    return column * FIGURES_SHORT + longs * (FIGURES_LONG - FIGURES_SHORT);
+    static const unsigned char of_gpu[] = {
+        [FIGURE_GPU_UTIL] = 1,  [FIGURE_GPU_MEM_USED] = 3,    [FIGURE_GPU_MEM_TOTAL] = 3,
+        [FIGURE_GPU_POWER] = 2, [FIGURE_GPU_TEMPERATURE] = 2, [FIGURE_GPU_XID] = 2,
+        [FIGURE_GPU_ECC] = 3};
+    return column < FIGURE_NODE_FIGURES ? sizeof(int32_t) : of_gpu[figure_of_column(column)];
 }
 
-static int32_t *figures_at(const struct figures_node *n, size_t column, int64_t slot)
+static size_t figures_size(size_t column)
 {
-    return &n->cells[figures_start_of(column) + (size_t)(slot % figures_depth(column))];
+    return figures_width(column) * (size_t)figures_depth(column);
+}
+
+/* Where its samples begin; of the column behind the last one: how many bytes there are. All GPUs
+ * are alike. */
+static size_t figures_start_of(size_t column)
+{
+    size_t of_node = column < FIGURE_NODE_FIGURES ? column : FIGURE_NODE_FIGURES;
+    size_t of_gpus = column - of_node, at = of_node * figures_size(0);
+    for (size_t i = 0; i < FIGURE_GPU_FIGURES; i++) {
+        size_t before = of_gpus / FIGURE_GPU_FIGURES + (i < of_gpus % FIGURE_GPU_FIGURES);
+        at += before * figures_size(FIGURE_NODE_FIGURES + i);
+    }
+    return at;
+}
+
+static unsigned char *figures_at(const struct figures_node *n, size_t column, int64_t slot)
+{
+    size_t place = (size_t)(slot % figures_depth(column));
+    return &n->cells[figures_start_of(column) + place * figures_width(column)];
 }
 
 int32_t figures_cell(const struct figures_node *n, size_t column, int64_t slot)
 {
     bool is_there = n->cells && column < figure_columns(n->n_gpus) && slot <= n->newest &&
                     slot > n->newest - figures_depth(column);
-    return is_there ? *figures_at(n, column, slot) : FIGURE_UNTOLD;
+    if (!is_there)
+        return FIGURE_UNTOLD;
+    const unsigned char *at = figures_at(n, column, slot);
+    size_t width = figures_width(column);
+    uint32_t v = 0, sign = 1U << (8 * width - 1);
+    for (size_t i = 0; i < width; i++)
+        v |= (uint32_t)at[i] << (8 * i);
+    return v == sign ? FIGURE_UNTOLD : (int32_t)((v ^ sign) - sign);
+}
+
+/* The least number of its width stands for what nobody told, and for what does not fit. */
+static void figures_write(struct figures_node *n, size_t column, int64_t slot, int64_t steps)
+{
+    unsigned char *at = figures_at(n, column, slot);
+    size_t width = figures_width(column);
+    int64_t most = (INT64_C(1) << (8 * width - 1)) - 1;
+    uint32_t v = (uint32_t)(steps < -most || steps > most ? -most - 1 : steps);
+    for (size_t i = 0; i < width; i++)
+        at[i] = (unsigned char)(v >> (8 * i));
 }
 
 static void figures_grow(struct figures_node *n, int n_gpus)
@@ -59,8 +98,9 @@ static void figures_grow(struct figures_node *n, int n_gpus)
     if (had >= wanted)
         return;
     n->cells = xrealloc(n->cells, wanted, sizeof(*n->cells));
-    for (size_t i = had; i < wanted; i++)
-        n->cells[i] = FIGURE_UNTOLD;
+    for (size_t c = had ? figure_columns(n->n_gpus) : 0; c < figure_columns(n_gpus); c++)
+        for (int64_t slot = 0; slot < figures_depth(c); slot++)
+            figures_write(n, c, slot, FIGURE_NONE);
     n->uuids = xrealloc(n->uuids, (size_t)n_gpus + 1, sizeof(*n->uuids));
     for (int g = had ? n->n_gpus : 0; g < n_gpus; g++)
         *n->uuids[g] = 0;
@@ -70,7 +110,7 @@ static void figures_grow(struct figures_node *n, int n_gpus)
 static void figures_clear_slot(struct figures_node *n, int64_t slot)
 {
     for (size_t c = 0; c < figure_columns(n->n_gpus); c++)
-        *figures_at(n, c, slot) = FIGURE_UNTOLD;
+        figures_write(n, c, slot, FIGURE_NONE);
 }
 
 /* The table's newest slot becomes this one. */
@@ -94,8 +134,7 @@ void figures_make_room(struct figures_node *n, int n_gpus, int64_t slot)
 
 void figures_set(struct figures_node *n, size_t column, int64_t slot, int64_t steps)
 {
-    bool fits = steps > INT32_MIN && steps <= INT32_MAX;
-    *figures_at(n, column, slot) = fits ? (int32_t)steps : FIGURE_UNTOLD;
+    figures_write(n, column, slot, steps);
 }
 
 static void figures_put_gpu(struct figures_node *n,
@@ -289,6 +328,8 @@ void figures_node_free(struct figures_node *n)
     free(n->ip);
     free(n->uuids);
     free(n->cells);
+    for (size_t i = 0; i < array_len(n->before); i++)
+        figure_before_release(&n->before[i]);
     free(n->best);
     free(n->exporter);
     free(n);

@@ -13,7 +13,7 @@ enum { FIGURES_BEST_SLOTS = 2 };
 
 bool figures_has_better(const struct figures_node *n, int gpu, enum figure f, int64_t slot)
 {
-    if (!n->best)
+    if (gpu >= n->n_best)
         return false;
     const struct figures_best *b = &n->best[gpu];
     return b->slot && b->slot + FIGURES_BEST_SLOTS >= slot && b->slot <= slot + 1 &&
@@ -22,14 +22,17 @@ bool figures_has_better(const struct figures_node *n, int gpu, enum figure f, in
 
 bool figures_has_driver(const struct figures_node *n, int gpu, int64_t slot)
 {
-    int64_t told = n->best ? n->best[gpu].by_driver : 0;
+    int64_t told = gpu < n->n_best ? n->best[gpu].by_driver : 0;
     return told && told + FIGURES_BEST_SLOTS >= slot && told <= slot + 1;
 }
 
 static struct figures_best *figures_best_of(struct figures_node *n, int gpu)
 {
-    if (!n->best)
-        n->best = xcalloc(FIGURE_GPUS_MAX, sizeof(*n->best));
+    if (gpu >= n->n_best) {
+        n->best = xrealloc(n->best, (size_t)gpu + 1, sizeof(*n->best));
+        for (; n->n_best <= gpu; n->n_best++)
+            n->best[n->n_best] = (struct figures_best){0};
+    }
     return &n->best[gpu];
 }
 
@@ -115,7 +118,7 @@ bool figures_card(const struct figures *fs, const char *node, int gpu, struct fi
 {
     const struct figures_node *n = fs && node ? map_find(fs->nodes, node) : NULL;
     int64_t oldest = figure_slot(clock_wall() - FIGURES_FRESH);
-    if (!n || !n->best || gpu < 0 || gpu >= FIGURE_GPUS_MAX || n->best[gpu].by_driver < oldest)
+    if (!n || gpu < 0 || gpu >= n->n_best || n->best[gpu].by_driver < oldest)
         return false;
     *ret = n->best[gpu].card;
     return true;

@@ -45,13 +45,13 @@ static size_t figures_whole(const struct buf *file,
                             void (*each)(const struct figure_record *r, void *arg),
                             void *arg)
 {
-    struct figure_before *before = xcalloc(1, sizeof(*before));
+    struct figure_before before = {0};
     struct figure_record *r = xcalloc(1, sizeof(*r));
     size_t at = 0;
-    while (figure_record_get((const unsigned char *)buf_str(file), file->len, &at, before, r) > 0)
+    while (figure_record_get((const unsigned char *)buf_str(file), file->len, &at, &before, r) > 0)
         if (each)
             each(r, arg);
-    free(before);
+    figure_before_release(&before);
     free(r);
     return at;
 }

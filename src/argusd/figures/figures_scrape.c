@@ -30,10 +30,7 @@ void figures_scrape_stop(struct figures_node *n)
 /* The same text: the same phase; 1,000 nodes spread over the 15 s. */
 static unsigned figures_phase(const char *name)
 {
-    uint32_t h = 2166136261u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h % FIGURES_PHASES;
+    return str_mark(name, SIZE_MAX) % FIGURES_PHASES;
 }
 
 static void figures_see(struct figures *fs, const struct cluster_node *k)

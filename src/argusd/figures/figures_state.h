@@ -54,10 +54,11 @@ struct figures_node {
     /* The samples. */
     int n_gpus;
     char (*uuids)[FIGURE_UUID_MAX]; /* [n_gpus] */
-    struct figures_best *best;      /* [FIGURE_GPUS_MAX]; NULL: there is no better source */
-    int64_t newest;                 /* slot; 0: none yet */
-    int32_t *cells;                 /* per column its samples, slot n at n modulo its depth */
-    int64_t kept_to;                /* the first slot of the rollup that is not kept yet */
+    struct figures_best *best;      /* [n_best]; NULL: there is no better source */
+    int n_best;
+    int64_t newest;       /* slot; 0: none yet */
+    unsigned char *cells; /* per column its samples, slot n at n modulo its depth */
+    int64_t kept_to;      /* the first slot of the rollup that is not kept yet */
     /* Files. */
     bool is_writing;
     bool fresh[2];

@@ -142,6 +142,11 @@ uint64_t cluster_root_free_bytes(const struct cluster *c)
     return rootwatch_free_bytes(c->root);
 }
 
+usec_t cluster_root_write_took(const struct cluster *c)
+{
+    return rootwatch_write_took(c->root);
+}
+
 const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n)
 {
     *ret_n = c->n;

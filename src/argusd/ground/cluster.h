@@ -86,6 +86,8 @@ const char *cluster_head_ip(const struct cluster *c);
  * the loop goes on. */
 const struct strv *cluster_root_names(const struct cluster *c);
 uint64_t cluster_root_free_bytes(const struct cluster *c);
+/* See rootwatch_write_took(). */
+usec_t cluster_root_write_took(const struct cluster *c);
 
 /* Submission ids of Ray's jobs that are not ours, as of the last list; ids are taken. */
 void cluster_take_foreign(struct cluster *c, struct idset *ids);

@@ -46,6 +46,7 @@ struct rootwatch {
     struct err trouble;
     char why[JOB_REASON_TEXT_MAX]; /* arguments of shared_root_unavailable */
     uint64_t free_bytes;
+    usec_t write_took; /* of the last check that worked */
     struct strv names; /* other paths to it, as the last look that worked found them */
 };
 
@@ -86,6 +87,11 @@ uint64_t rootwatch_free_bytes(const struct rootwatch *w)
     return w->free_bytes;
 }
 
+usec_t rootwatch_write_took(const struct rootwatch *w)
+{
+    return w->write_took;
+}
+
 static void rootwatch_let_go(struct rootwatch *w)
 {
     if (--w->handles == 0 && w->closing) {
@@ -108,7 +114,7 @@ static int place_mark(struct root_check *k)
 static void run_check(void *arg)
 {
     struct root_check *k = arg;
-    int r = fsroot_check(k->root, &k->status, &k->err);
+    int r = fsroot_check(k->root, clock_mono, &k->status, &k->err);
     if (r == 0 && k->was_ok)
         r = fsroot_check_mounted(k->root, &k->err);
     else if (r == 0 && !k->status.prepared)
@@ -156,6 +162,7 @@ static void take_root(struct rootwatch *w, struct root_check *k)
     w->free_bytes = k->status.free_bytes;
     w->was_ok |= k->err.code == 0;
     if (k->err.code == 0) {
+        w->write_took = k->status.write_took;
         strv_release(&w->names);
         w->names = k->names;
         k->names = (struct strv){0};

@@ -36,3 +36,5 @@ const struct err *rootwatch_trouble(const struct rootwatch *w);
  * on. */
 const struct strv *rootwatch_names(const struct rootwatch *w);
 uint64_t rootwatch_free_bytes(const struct rootwatch *w);
+/* What the last check that worked took to write its small file, synced; 0 = none has. */
+usec_t rootwatch_write_took(const struct rootwatch *w);

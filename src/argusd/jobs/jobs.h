@@ -229,6 +229,8 @@ void jobs_respec(struct live *l,
 
 /* Why it waits, and what would help; false if it does not wait. Without the hint it is cheap. */
 bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret);
+/* What else keeps it waiting: sched_explain_more(). */
+size_t jobs_why_more(const struct live *l, const char *but, size_t max, struct sched_why *ret);
 /* The nodes of its pool and the leases that have to end, as sched_look_all() and
  * sched_ends_before() tell them, on the scheduler's clock; 0: it does not wait for them now. */
 size_t jobs_look_nodes(const struct live *l, size_t max, struct sched_look *ret);

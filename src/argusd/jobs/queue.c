@@ -485,6 +485,14 @@ bool jobs_why(const struct live *l, bool want_hint, struct sched_why *ret)
     return true;
 }
 
+size_t jobs_why_more(const struct live *l, const char *but, size_t max, struct sched_why *ret)
+{
+    const struct jobs *js = l->jobs;
+    if (l->job->state != JOB_QUEUED || *js->block.code)
+        return 0; /* what is known of the pool is old, or nothing */
+    return sched_explain_more(js->sched, l->job->id, jobs_now(js), but, max, ret);
+}
+
 void jobs_reason(const struct live *l, struct reason *ret, int *ret_position)
 {
     struct sched_why why;

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/metric/metric_watch.h"
+#include "core/training/metric_alarm.h"
 
 static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING",
                                          "HOLDING", "HUNG", "IDLE"};
@@ -40,12 +41,53 @@ void record_extra_release(struct record_extra *x)
     free(x->sealed_spec);
     free(x->imports);
     free(x->metrics);
+    free(x->verdict);
+    free(x->verdict_says);
+    free(x->anatomy);
+    free(x->metric_alerts);
+    free(x->alerts_say);
     free(x->gpus);
     free(x->trial);
     free(x->retry_of);
     record_finding_release(&x->finding);
     free(x->finding_word);
     *x = (struct record_extra){0};
+}
+
+void record_set_verdict(struct record_extra *x, char *json)
+{
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    free(x->verdict);
+    freep(&x->verdict_says);
+    x->verdict = json;
+    if (json && json_parse(json, strlen(json), RECORD_DETAIL_MAX, &v, NULL) < 0)
+        v = NULL; /* it is shown as it is, and nothing is told by it */
+    const char *kind = json_get_str(v, "kind", NULL);
+    x->verdict_seen = verdict_seen_from_json(v);
+    x->verdict_certainty = json_get_real(v, "certainty", 0);
+    x->verdict_kind = kind ? verdict_kind_from_string(kind) : VERDICT_KINDS;
+    if (x->verdict_kind < VERDICT_KINDS)
+        x->verdict_says = xstrdup(json_get_str(v, "text", ""));
+}
+
+void record_set_alerts(struct record_extra *x, char *json)
+{
+    enum { SAY_MAX = 4096 };
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    _cleanup_(buf_release) struct buf say = BUF_INIT(SAY_MAX);
+    size_t i;
+    const json_t *one;
+    free(x->metric_alerts);
+    freep(&x->alerts_say);
+    x->metric_alerts = json;
+    if (json && json_parse(json, strlen(json), RECORD_DETAIL_MAX, &v, NULL) < 0)
+        v = NULL; /* as above */
+    x->alerts_seen = metric_alarms_seen_from_json(v);
+    json_array_foreach (v, i, one)
+        if (json_is_true(json_object_get(one, "stands")))
+            (void)buf_addf(&say, "%s%s", say.len ? "; " : "", json_get_str(one, "text", ""));
+    if (say.len)
+        x->alerts_say = xstrdup(buf_str(&say)); /* very many are cut */
 }
 
 unsigned record_flags_from_string(const char *text)
@@ -130,6 +172,9 @@ static const struct field extra_rows[] = {
     X("snapshots", FIELD_JSON, snapshots),
     X("imports", FIELD_JSON, imports),
     X("metrics", FIELD_JSON, metrics),
+    X("training_verdict", FIELD_JSON, verdict),
+    X("anatomy", FIELD_JSON, anatomy),
+    X("metric_alerts", FIELD_JSON, metric_alerts),
     X("gpus", FIELD_JSON, gpus),
     X("trial", FIELD_JSON, trial),
     X("verdict", FIELD_JSON, finding.json),
@@ -393,6 +438,10 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     field_from_json(&extra_table, v, FIELD_ALL, x);
     field_from_json(&hang_table, v, FIELD_ALL, x);
     x->metrics_trouble = metric_trouble_from_json(json_get_object(v, "metrics"));
+    char *verdict = x->verdict, *alerts = x->metric_alerts;
+    x->verdict = x->metric_alerts = NULL; /* they are read anew */
+    record_set_verdict(x, verdict);
+    record_set_alerts(x, alerts);
     x->total_steps = json_get_int(json_get_object(v, "metrics"), "total_steps", 0);
     get_pace(json_get_object(v, "metrics"), x);
     get_verdict(json_get_object(v, "verdict"), &x->finding);

@@ -10,6 +10,7 @@
 #include "core/account/slotbook.h"
 #include "core/job/job.h"
 #include "core/past/past.h"
+#include "core/training/verdict.h"
 #include "store/store.h"
 
 enum { RECORD_DETAIL_MAX = 1 << 20 };
@@ -36,9 +37,19 @@ struct record_extra {
     char *metrics;   /* JSON object: how its training goes, see core/metric/metric_watch.h */
     char *gpus;      /* JSON array: what its GPUs did, see figures/gpurow.h */
     unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
-    int64_t step;             /* of its training; 0 = none yet */
-    int64_t total_steps;      /* 0 = not known */
-    double reward;            /* of its newest record that has one; 0 unless has_reward */
+    char *
+        verdict; /* JSON object: what is wrong with it, see core/training/verdict.h; set as below */
+    unsigned verdict_seen;          /* of it: kinds that were ever seen, as bits */
+    char *verdict_says;             /* of it, in English; NULL: nothing wrong is seen */
+    enum verdict_kind verdict_kind; /* of it, where it says something */
+    double verdict_certainty;
+    char *metric_alerts;  /* JSON array: core/training/metric_alarm.h; set as below */
+    unsigned alerts_seen; /* of them: those that ever held, as bits */
+    char *alerts_say;     /* what those say that hold, in English; NULL: none does */
+    char *anatomy;        /* JSON object: where its steps go, see core/training/anatomy.h */
+    int64_t step;         /* of its training; 0 = none yet */
+    int64_t total_steps;  /* 0 = not known */
+    double reward;        /* of its newest record that has one; 0 unless has_reward */
     bool has_reward;
     usec_t paced_end; /* wall: when its last step ends at its own pace; 0 = not known */
     char *imports;    /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
@@ -53,6 +64,9 @@ struct record_extra {
 };
 
 void record_extra_release(struct record_extra *x);
+/* Takes the verdict's object, NULL is fine, and what is asked of it. */
+void record_set_verdict(struct record_extra *x, char *json);
+void record_set_alerts(struct record_extra *x, char *json); /* the same of metric_alerts */
 
 /* The row of j, its texts borrowed from j and detail (may be NULL). x NULL: neither its step nor
  * what it held is wanted. */

@@ -41,6 +41,7 @@ struct curves_kept;
 struct preflights;
 struct simulations;
 struct ownsettings;
+struct sampler;
 struct snapshots;
 struct tails;
 struct trackers;
@@ -101,6 +102,7 @@ struct api {
     struct tails *tails;
     struct turns searches; /* in logs */
     struct curves_kept *curves;
+    struct sampler *sampler;
     struct ray_client *ray;
     const char *instance; /* our mark on Ray's records */
     struct changes *changes;

@@ -193,9 +193,9 @@ struct job_page {
     const struct goodput_page *goodput;
     const struct exit_page *exit;
     const char *held_by, *retry_of, *verl, *placement, *argv, *snapshots, *inputs, *metrics;
-    char *trial;                   /* owned */
-    struct field_list attempts;    /* borrowed */
-    struct attempt *said_attempts; /* owned, but for all texts except the ends */
+    char *trial, *verdict, *metric_alerts; /* owned */
+    struct field_list attempts;            /* borrowed */
+    struct attempt *said_attempts;         /* owned, but for all texts except the ends */
     usec_t deadline;
     struct {
         double seconds, idle, unknown;
@@ -253,6 +253,14 @@ static const struct field job_rows[] = {
          .flags = FIELD_ALWAYS,
          .schema = LIST_OF_SCHEMA("\"array\"", "SpecProblem")),
     PAGE("metrics", FIELD_JSON, metrics, .schema = "Training"),
+    PAGE("verdict", FIELD_JSON, verdict, .schema = "Verdict"),
+    PAGE("metric_alerts",
+         FIELD_JSON,
+         metric_alerts,
+         .schema = LIST_OF_SCHEMA("[\"array\",\"null\"]", "MetricAlert"),
+         .flags = FIELD_ALWAYS,
+         .doc =
+             "what the alerts of its spec came to; null: none was asked for, or no step was told"),
     PAGE("gpu_seconds", FIELD_REAL, held.seconds, .doc = "gpu_hours, in seconds"),
     PAGE("gpu_idle_hours", FIELD_REAL, held.idle, .doc = "hours of these that were measured idle"),
     PAGE("gpu_unknown_hours",
@@ -404,6 +412,8 @@ static void view_fill_texts(struct job_page *p,
     p->inputs = str_or(extra->inputs, "[]");
     p->warnings = problems_stored_say(extra->warnings, language);
     p->metrics = extra->metrics;
+    p->verdict = said_in_text(extra->verdict, language);
+    p->metric_alerts = said_in_text(extra->metric_alerts, language);
     p->snapshot = code_of_verl(extra->snapshots);
     p->spec = view_mask_spec(job->spec);
     p->resolved = view_resolved(settings, job, extra->inputs, extra->snapshots);
@@ -427,6 +437,8 @@ static void view_release_page(struct job_page *p)
     field_release(&restart_table, &p->restart);
     free(p->snapshot);
     free(p->trial);
+    free(p->verdict);
+    free(p->metric_alerts);
     free(p->warnings);
     free(p->spec);
     free(p->resolved);

@@ -39,6 +39,7 @@ static const struct field record_rows[] = {
     CHARS("text", reason.text),
     CHARS("fix", reason.fix),
     CHARS("sick", sick),
+    CHARS("sick_code", sick_code),
     ROW("sick_since", FIELD_TIME, sick_since),
     WORDS(net, net_words),
     CHARS("net_code", net_code),

@@ -203,7 +203,8 @@ int nodes_remove(struct noderun *nr, bool forced, const char *actor, struct err 
     nodes_jobs_on(nr->nodes, nr->row->spec.name, jobs, sizeof(jobs));
     if (*jobs && !forced)
         return message_refuse(
-            err, ERR_CONFLICT, "node_has_jobs",
+            err, ERR_CONFLICT,
+            nr->row->want == NODE_WANT_DRAINED ? "node_still_drains" : "node_has_jobs",
             MESSAGE_ARGS(MESSAGE_STR("name", nr->row->spec.name), MESSAGE_STR("jobs", jobs)));
     struct node_event e = {.kind = NODE_EV_REMOVE, .forced = forced};
     if (nodes_change(nr, &e, actor))

@@ -193,6 +193,8 @@ static void take_measures(struct noderun *nr, const struct raylet_look *r)
         f->shm_free_bytes = r->shm_free;
     if (r->has_clock)
         f->skew = r->skew;
+    if (r->root_write)
+        f->root_write = r->root_write;
 }
 
 /* The reader is ours: all of its GPUs are believed. One that says the same again is not heard. */

@@ -239,5 +239,7 @@ int people_check_token(const struct people_token_form *f, struct problems *ps)
 {
     if (f->name && strlen(f->name) > ACCESS_NAME_MAX * 2)
         people_complain(ps, "name", "token_name_long", MESSAGE_NO_ARGS);
+    if (f->name && str_has_control(f->name))
+        people_complain(ps, "name", "name_control", MESSAGE_NO_ARGS);
     return ps->errors ? ERR_BAD_SPEC : 0;
 }

@@ -33,7 +33,7 @@ struct services {
 struct service {
     const char *name;
     bool is_early;        /* opened before the store is read: it gets its rows at once */
-    const char *kinds[5]; /* of its rows in the store */
+    const char *kinds[6]; /* of its rows in the store */
     void (*make)(struct services *s);                 /* it is opened, and that cannot fail */
     int (*open)(struct services *s, struct err *err); /* or may fail */
     void (*restore)(struct services *s, const struct store_entry *row);

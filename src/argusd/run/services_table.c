@@ -36,6 +36,7 @@
 #include "argusd/run/programs.h"
 #include "argusd/run/services_calls.h"
 #include "argusd/run/services_state.h"
+#include "argusd/samples/sampler.h"
 #include "argusd/services/serving.h"
 #include "argusd/simulations/simulations.h"
 #include "argusd/submit/idempotency.h"
@@ -49,6 +50,7 @@
 #include "argusd/web/changes.h"
 #include "base/digest/hash.h"
 #include "base/log.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/version.h"
 #include "http/proxy/proxy.h"
@@ -217,7 +219,7 @@ static int open_findings(struct services *s, struct err *err)
     return findings_new(&parts, &s->api.findings, err);
 }
 
-/* The agent is made after the alerts. */
+/* The agent is made after the alerts, which everybody sees: what it answered is not told there. */
 static usec_t calls_agent_failing(const char **ret_trouble, void *arg)
 {
     const struct services *s = arg;
@@ -225,7 +227,7 @@ static usec_t calls_agent_failing(const char **ret_trouble, void *arg)
     if (!s->api.agent)
         return 0;
     agent_state(s->api.agent, &state);
-    *ret_trouble = state.trouble;
+    *ret_trouble = message_words("agent_told_to_admins", MESSAGE_ENGLISH);
     return state.failing_for;
 }
 
@@ -359,6 +361,7 @@ static void make_metrics(struct services *s)
     struct metrics_parts parts = {.loop = s->loop,
                                   .settings = s->settings,
                                   .cluster = s->api.cluster,
+                                  .figures = s->api.figures,
                                   .jobs = s->api.jobs,
                                   .settled = calls_settled,
                                   .arg = s};
@@ -513,6 +516,13 @@ static void make_tails(struct services *s)
                                       .people = s->api.people,
                                       .tokens = s->api.tokens};
     s->api.tails = tails_new(&tails_parts);
+}
+
+static void make_sampler(struct services *s)
+{
+    const struct sampler_parts parts = {
+        .loop = s->loop, .settings = s->settings, .cluster = s->api.cluster, .jobs = s->api.jobs};
+    s->api.sampler = sampler_new(&parts);
 }
 
 CALL(start_backups, backups_start(s->api.backups));
@@ -678,6 +688,9 @@ CALL(free_pipes, pipes_free(s->api.pipes));
 CALL(close_changes, changes_close(s->api.changes));
 CALL(free_changes, changes_free(s->api.changes));
 CALL(free_curves, curves_kept_free(s->api.curves));
+CALL(start_sampler, sampler_start(s->api.sampler));
+CALL(close_sampler, sampler_close(s->api.sampler));
+CALL(free_sampler, sampler_free(s->api.sampler));
 
 static const struct service services[] = {
     {.name = "ids", .make = make_ids, .is_early = true, .free = free_ids},
@@ -771,7 +784,7 @@ static const struct service services[] = {
      .free = free_findings},
     {.name = "alerts",
      .make = make_alerts,
-     .kinds = {ALERTS_ENTRY_INCIDENT, ALERTS_ENTRY_SILENCE, ALERTS_ENTRY_RULE,
+     .kinds = {ALERTS_ENTRY_INCIDENT, ALERTS_ENTRY_ALERT, ALERTS_ENTRY_SILENCE, ALERTS_ENTRY_RULE,
                ALERTS_ENTRY_DELIVERY, ALERTS_ENTRY_NODE},
      .restore = restore_alerts,
      .start = start_alerts,
@@ -918,6 +931,11 @@ static const struct service services[] = {
     {.name = "calls", .make = make_calls, .unplug = unplug_calls},
     {.name = "changes", .make = make_changes, .close = close_changes, .free = free_changes},
     {.name = "curves", .make = make_curves, .free = free_curves},
+    {.name = "sampler",
+     .make = make_sampler,
+     .start = start_sampler,
+     .close = close_sampler,
+     .free = free_sampler},
 };
 
 const struct service *services_table(size_t *ret_n)

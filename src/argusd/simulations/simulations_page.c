@@ -132,6 +132,17 @@ static const char *simulation_text(const struct http_req *req, const char *name)
     return text && *text ? text : NULL;
 }
 
+static int simulation_check_name(const char *name, struct err *err)
+{
+    if (strlen(name) >= SIMULATIONS_NAME_MAX)
+        return message_refuse(
+            err, ERR_BAD_REQUEST, "name_too_long",
+            MESSAGE_ARGS(MESSAGE_STR("name", name), MESSAGE_NUM("most", SIMULATIONS_NAME_MAX - 1)));
+    return str_has_control(name)
+               ? message_refuse(err, ERR_BAD_REQUEST, "name_control", MESSAGE_NO_ARGS)
+               : 0;
+}
+
 static int simulation_read_query(struct resource_ask *q, struct simulated *ret)
 {
     struct simulation_texts t = {.nodes = ret->nodes,
@@ -196,6 +207,7 @@ static void simulations_post(struct http_req *req, void *app)
     resource_begin(&q, req, app);
     simulation_ask(req, n, &asked);
     if (resource_may(&q, RESOURCE_TO_CHANGE, "start", NULL, NULL) < 0 ||
+        simulation_check_name(str_or(simulation_text(req, "name"), ""), &q.err) < 0 ||
         simulation_read_query(&q, &asked) < 0 ||
         simulations_check(q.a->simulations, q.who.user, &q.err) < 0)
         resource_refuse(&q);

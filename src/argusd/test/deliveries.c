@@ -108,6 +108,29 @@ static void test_an_incident_keeps_its_order(void **state)
     deliveries_release(&q);
 }
 
+static void test_rows_of_the_store_go_by_their_time(void **state)
+{
+    static const usec_t at[] = {30, 10, 20};
+    static const char *const ids[] = {"m10", "m20", "m30", "m3"};
+    struct deliveries q = {0};
+    (void)state;
+    for (size_t i = 0; i < array_len(at); i++) {
+        struct delivery *d = xcalloc(1, sizeof(*d));
+        text_printf(d->id, "m%d", (int)at[i]);
+        d->incident = xstrdup("i1");
+        d->at = at[i];
+        deliveries_restore(&q, d);
+    }
+    add(&q, "i1", NULL, ALERT_WARNING); /* m3 */
+    for (size_t i = 0; i < array_len(ids); i++) {
+        struct delivery *d = next_of(&q, 0);
+        assert_string_equal(d->id, ids[i]);
+        deliveries_gone(&q, d);
+        delivery_free(d);
+    }
+    deliveries_release(&q);
+}
+
 /* One that always fails, and is the severest and due at once, is every other one at most. */
 static void test_what_fails_holds_nothing(void **state)
 {
@@ -178,6 +201,7 @@ int main(void)
         cmocka_unit_test(test_the_severest_goes_first),
         cmocka_unit_test(test_users_take_turns),
         cmocka_unit_test(test_an_incident_keeps_its_order),
+        cmocka_unit_test(test_rows_of_the_store_go_by_their_time),
         cmocka_unit_test(test_what_fails_holds_nothing),
         cmocka_unit_test(test_only_what_is_on_disk_and_severe_enough),
         cmocka_unit_test(test_shares),

@@ -22,6 +22,7 @@ static void deadlines_apply(struct live *l,
 struct late {
     int k;
     bool supervisor_asked, overdue_told;
+    usec_t asked_at, asked_beat; /* monotonic; of the supervisor, and which beat stood still then */
 };
 
 static struct late *late_of(struct live *l)
@@ -41,6 +42,15 @@ static bool is_waiting_in_ray(const struct live *l)
            (s->ray == WITNESS_RAY_RUNNING && s->files == WITNESS_FILES_NONE && s->files_since);
 }
 
+/* Ray says that it runs, and its beat stands still: Ray may have missed that both are dead. */
+static bool stands_still(const struct live *l, usec_t now)
+{
+    const struct sight *s = sight_of(l);
+    return (l->job->state == JOB_RUNNING || l->job->state == JOB_STOPPING) &&
+           s->ray == WITNESS_RAY_RUNNING && s->files == WITNESS_FILES_BEAT && s->beat_at &&
+           now - s->beat_at > ORPHAN_AFTER;
+}
+
 static void on_supervisor(enum ray_found found,
                           const struct ray_actor *actor,
                           const struct err *err,
@@ -53,7 +63,29 @@ static void on_supervisor(enum ray_found found,
     if (found == RAY_NOT_FOUND && job_is_in_ray(l->job) && l->job->state == JOB_STARTING &&
         is_waiting_in_ray(l))
         deadlines_apply(l, JOB_EV_REQUEUED, "orphan", NULL, "{}");
+    else if (found == RAY_NOT_FOUND && stands_still(l, clock_mono()) &&
+             late_of(l)->asked_beat == sight_of(l)->beat_at)
+        sight_change(l)->is_unwatched = true; /* the watcher judges */
     jobs_idle(l);
+}
+
+static void ask_for_supervisor(const struct deadlines *d, struct live *l, usec_t now)
+{
+    struct late *late = late_of(l);
+    late->supervisor_asked = true;
+    late->asked_at = now;
+    late->asked_beat = sight_of(l)->beat_at;
+    jobs_busy(l);
+    (void)ray_find_supervisor(d->ray, job_attempt(l->job)->ray_id, on_supervisor, l);
+}
+
+static void check_watched(const struct deadlines *d, struct live *l, usec_t now)
+{
+    if (!stands_still(l, now) || sight_of(l)->is_unwatched)
+        return;
+    const struct late *late = late_of(l);
+    if (!late->supervisor_asked && (!late->asked_at || now - late->asked_at > ORPHAN_AFTER))
+        ask_for_supervisor(d, l, now);
 }
 
 /* What was accepted has to start, and what was leased to be accepted, unless nobody can tell. */
@@ -78,9 +110,7 @@ static void check_start(const struct deadlines *d, struct live *l, usec_t now)
             deadlines_apply(l, JOB_EV_BLIND, "unknown", "job_in_doubt", "{}");
     } else if (sent && now - sight_of(l)->ray_since > ORPHAN_AFTER &&
                !late_of(l)->supervisor_asked) {
-        late_of(l)->supervisor_asked = true;
-        jobs_busy(l);
-        (void)ray_find_supervisor(d->ray, a->ray_id, on_supervisor, l);
+        ask_for_supervisor(d, l, now);
     }
 }
 
@@ -144,4 +174,6 @@ void deadlines_check(const struct deadlines *d, struct live *l, usec_t now, usec
         check_start(d, l, now);
     if (!l->over && l->job->state == JOB_STARTING)
         check_sendable(d, l);
+    if (!l->over)
+        check_watched(d, l, now);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* deadlines.h - what no job may take longer than: waiting, starting, running, and stopping. The
- * spans are core/job/job.h's; what is late is stopped, sent again, or told. */
+ * spans are core/job/job.h's; what is late is stopped, sent again, or told. Where a beat stands
+ * still and Ray calls the job running, Ray is asked for its supervisor; sight.h has the answer. */
 #pragma once
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/settings.h"

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
 #include "base/digest/hash.h"
 #include "base/log.h"
@@ -41,7 +42,8 @@ struct reader {
     bool ended;
     struct metric_pass pass;
     struct err err;
-    char *page;
+    char *page, *verdict, *anatomy, *alerts;
+    double gpus;
     int64_t step, total_steps;
     double useful_s;
     struct metric_pace pace;
@@ -64,6 +66,9 @@ static void metrics_reader_free(struct reader *r)
 {
     metric_reader_free(r->file);
     free(r->page);
+    free(r->verdict);
+    free(r->anatomy);
+    free(r->alerts);
     free(r->id);
     free(r);
 }
@@ -108,6 +113,66 @@ static void tell_trouble(struct live *l, const struct metric_trouble *t, unsigne
     }
 }
 
+/* Kinds whose events tell_trouble() writes. */
+static const unsigned TOLD_BY_THE_WATCH = 1u << VERDICT_NOT_FINITE | 1u << VERDICT_REWARD_FELL;
+
+/* Each kind once in a job's life. told: those that were told before. */
+static void tell_verdict(struct live *l, const struct verdict *v, unsigned told)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    struct verdict_item item;
+    unsigned news = verdict_seen(v) & ~told & ~TOLD_BY_THE_WATCH;
+    for (int k = 0; k < VERDICT_KINDS; k++)
+        if (news >> k & 1 && verdict_item(v, (enum verdict_kind)k, &item)) {
+            const char *code = verdict_message(&item, text, sizeof(text));
+            jobs_note(l, "verdict", code, text, clock_wall());
+        }
+}
+
+/* Returns true where a kind is new. */
+static bool take_verdict(struct reader *r, struct live *l)
+{
+    const struct training *t = metric_reader_training(r->file);
+    unsigned told = l->extra.verdict_seen;
+    if (!r->verdict)
+        return false;
+    tell_verdict(l, t->verdict, told);
+    record_set_verdict(&l->extra, r->verdict);
+    l->extra.verdict_seen |= told; /* what was told stays told, whatever a restart reads */
+    r->verdict = NULL;
+    return (l->extra.verdict_seen & ~told) != 0;
+}
+
+/* Each alert of its spec once in a job's life. Returns true where one is new. */
+static bool take_alerts(struct reader *r, struct live *l)
+{
+    const struct metric_alarms *as = metric_reader_training(r->file)->alarms;
+    unsigned told = l->extra.alerts_seen, news = metric_alarms_seen(as) & ~told;
+    char text[JOB_REASON_TEXT_MAX];
+    if (!r->alerts)
+        return false;
+    for (size_t i = 0; i < metric_alarms_count(as); i++)
+        if (news >> i & 1) {
+            struct metric_alarm a;
+            metric_alarms_get(as, i, &a);
+            const char *code = metric_alarm_message(&a, text, sizeof(text));
+            jobs_note(l, "metric_alert", code, text, clock_wall());
+        }
+    record_set_alerts(&l->extra, r->alerts);
+    l->extra.alerts_seen |= told;
+    r->alerts = NULL;
+    return news != 0;
+}
+
+static void take_anatomy(struct reader *r, struct live *l)
+{
+    if (!r->anatomy)
+        return;
+    free(l->extra.anatomy);
+    l->extra.anatomy = r->anatomy;
+    r->anatomy = NULL;
+}
+
 static void take_page(struct reader *r, struct live *l)
 {
     bool same = !r->page || str_eq(r->page, l->extra.metrics);
@@ -119,6 +184,9 @@ static void take_page(struct reader *r, struct live *l)
     usec_t now = clock_mono();
     bool first = !l->extra.metrics, news = r->trouble.kinds != l->extra.metrics_trouble;
     tell_trouble(l, &r->trouble, l->extra.metrics_trouble);
+    news |= take_verdict(r, l);
+    news |= take_alerts(r, l);
+    take_anatomy(r, l);
     free(l->extra.metrics);
     l->extra.metrics = r->page;
     l->extra.metrics_trouble = r->trouble.kinds;
@@ -138,6 +206,14 @@ static void take_page(struct reader *r, struct live *l)
 
 static void start_wanted(struct metrics *ms);
 
+/* What was written, or NULL: nothing was, or it does not fit. Releases the buffer. */
+static char *metrics_text(struct buf *out, bool is_written)
+{
+    char *text = is_written && !out->failed ? buf_take(out) : NULL;
+    buf_release(out);
+    return text;
+}
+
 static void metrics_run(void *arg)
 {
     struct reader *r = arg;
@@ -150,12 +226,21 @@ static void metrics_run(void *arg)
     metric_watch_trouble(w, &r->trouble);
     if (r->step < 0)
         return;
-    struct buf out = BUF_INIT(PAGE_MAX);
-    struct jout j = jout_begin(&out);
+    const struct training *t = metric_reader_training(r->file);
+    struct buf page = BUF_INIT(PAGE_MAX), verdict = BUF_INIT(PAGE_MAX),
+               anatomy = BUF_INIT(PAGE_MAX);
+    struct jout j = jout_begin(&page), of_verdict = jout_begin(&verdict);
+    struct jout of_anatomy = jout_begin(&anatomy);
     metric_watch_to_json(w, &j, NULL);
-    if (!out.failed)
-        r->page = buf_take(&out);
-    buf_release(&out);
+    r->page = metrics_text(&page, true);
+    r->verdict = metrics_text(&verdict, verdict_to_json(t->verdict, &of_verdict, NULL));
+    if (metric_alarms_count(t->alarms)) {
+        struct buf alerts = BUF_INIT(PAGE_MAX);
+        struct jout of_alerts = jout_begin(&alerts);
+        metric_alarms_to_json(t->alarms, &of_alerts, NULL);
+        r->alerts = metrics_text(&alerts, true);
+    }
+    r->anatomy = metrics_text(&anatomy, anatomy_to_json(t->anatomy, r->gpus, &of_anatomy, NULL));
 }
 
 static void metrics_tell_failure(struct reader *r)
@@ -178,6 +263,9 @@ static void metrics_done(void *arg)
     if (l)
         take_page(r, l);
     freep(&r->page);
+    freep(&r->verdict);
+    freep(&r->anatomy);
+    freep(&r->alerts);
     r->wanted = r->wanted || (r->result == 0 && r->pass.more);
     bool settled = r->ended && r->result == 0 && !r->pass.more;
     if (settled)
@@ -189,8 +277,28 @@ static void metrics_done(void *arg)
     start_wanted(ms);
 }
 
+/* What its machines have, by which a trend of memory is judged: of the smallest one. */
+static void metrics_bound(struct reader *r, const struct job *job)
+{
+    static const double GIB = 1024.0 * 1024 * 1024;
+    const struct figures *fs = r->ms->p.figures;
+    struct verdict_bounds bounds = {.total = metric_watch_total(metric_reader_watch(r->file))};
+    double gpu = figures_gang(fs, &job->gang, FIGURE_GPU_MEM_TOTAL, 5 * USEC_MIN).min;
+    double host = NAN;
+    for (size_t i = 0; i < job->gang.n; i++)
+        host = fmin(host, figures_now(fs, job->gang.v[i].name, FIGURE_MEM_TOTAL, -1));
+    bounds.gpu_gb = gpu > 0 ? gpu / GIB : 0;
+    bounds.host_gb = host > 0 ? host / GIB : 0;
+    const struct spec *spec = jobspec_of(r->ms->p.settings, job);
+    struct training *t = metric_reader_training(r->file);
+    verdict_set_bounds(t->verdict, &bounds);
+    training_set_alerts(t, spec ? &spec->alerts : NULL);
+    r->gpus = demand_gpus(&job->demand);
+}
+
 static void watch_metrics_start(struct reader *r, const struct live *l)
 {
+    metrics_bound(r, l->job);
     r->wanted = false;
     r->busy = true;
     r->began = clock_mono();

@@ -2,11 +2,12 @@
 /* metrics.h - follows the metrics of the jobs that run, one reader each, in the worker pool.
  *
  * fsroot/logs/metricfile.c reads and merges; here is when, and what becomes of it: the job's page
- * (record_extra.metrics), its step, and events for what is wrong. Nothing is kept that the job's
- * directory does not hold. */
+ * (record_extra.metrics, verdict, anatomy), its step, and events for what is wrong. Nothing is kept
+ * that the job's directory does not hold. */
 #pragma once
 #include <uv.h>
 
+#include "argusd/figures/figures.h"
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/settings.h"
 #include "argusd/jobs/jobs.h"
@@ -18,6 +19,7 @@ struct metrics_parts { /* all borrowed */
     uv_loop_t *loop;
     const struct settings *settings;
     const struct cluster *cluster;
+    const struct figures *figures;
     struct jobs *jobs;
     /* Somebody waits for metrics_settle(), and it would say otherwise now. */
     void (*settled)(void *arg);

@@ -17,6 +17,7 @@ struct sight {
     uint64_t beat_seq;
     uint64_t log_bytes; /* of its output, by the last beat */
     usec_t beat_at;     /* when the beat last changed under our eyes, or could be read again */
+    bool is_unwatched;  /* Ray has no supervisor of it, asked since that change */
     usec_t was_blind;   /* how long the root was away since; 0: not, or the beat has changed */
     struct timespec proof_mtime; /* of proof/ when it was last read, see files.h */
     bool proof_is_settled;

@@ -124,6 +124,7 @@ static struct witness testimony(const struct live *l, usec_t now)
                             .files_for = s->files_since ? now - s->files_since : 0,
                             .beat_age = s->beat_at ? now - s->beat_at : 0,
                             .was_blind = s->was_blind,
+                            .is_unwatched = s->is_unwatched,
                             .was_running = a->phase == ATTEMPT_RUNNING,
                             .was_accepted = a->accepted_at != 0,
                             .is_stopping = l->job->state == JOB_STOPPING && stopper_has_written(l)};
@@ -302,8 +303,10 @@ static void see_beat(struct live *l, const struct fsroot_beat *beat, usec_t now)
         s->was_blind += now - s->files_since;
     else if (is_new)
         s->was_blind = 0;
-    if (was_blind || is_new)
+    if (was_blind || is_new) {
         s->beat_at = now;
+        s->is_unwatched = false;
+    }
     s->beat_seq = beat->seq;
     s->log_bytes = is_new ? beat->log_bytes : s->log_bytes;
     see_files(l, WITNESS_FILES_BEAT, now);

@@ -226,9 +226,6 @@ static void read_node(const struct field *k, const struct node *n, void *out, st
     } else if (conf_read_text(k, n->text, at(k, out), &err) < 0) {
         conf_complain(ps, k->name, n, &err);
     }
-    if (k->flags & FIELD_ACCEPTED)
-        problems_add(ps, PROBLEM_WARNING, k->name, n->key_line, n->key_column, "not_acted_on",
-                     MESSAGE_NO_ARGS);
 }
 
 /* ---- the whole mapping ---- */

@@ -178,9 +178,31 @@ static void test_with_port(void **state)
     assert_string_equal(v6, "[fd00::1]:8265");
 }
 
+/* The vectors of its authors. */
+static void test_mark(void **state)
+{
+    (void)state;
+    assert_int_equal(str_mark("", SIZE_MAX), 0x811c9dc5);
+    assert_int_equal(str_mark("a", SIZE_MAX), 0xe40c292c);
+    assert_int_equal(str_mark("foobar", SIZE_MAX), 0xbf9cf968);
+    assert_int_equal(str_mark("foobar and more", 6), 0xbf9cf968);
+}
+
+static void test_control_characters(void **state)
+{
+    static const char *const plain[] = {"", "a b", "\xc2\xa0", "\xc3\x9b", "\xe4\xbd\xa0", "\xc2"};
+    static const char *const odd[] = {"a\n", "\t", "\x1b[31m", "\x7f", "a\xc2\x80", "\xc2\x9bm"};
+    (void)state;
+    for (size_t i = 0; i < array_len(plain); i++)
+        assert_false(str_has_control(plain[i]));
+    for (size_t i = 0; i < array_len(odd); i++)
+        assert_true(str_has_control(odd[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mark),         cmocka_unit_test(test_control_characters),
         cmocka_unit_test(test_numbers),      cmocka_unit_test(test_nearest_name),
         cmocka_unit_test(test_glob),         cmocka_unit_test(test_expand),
         cmocka_unit_test(test_secret_names), cmocka_unit_test(test_shell_quote_every_byte),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alert_cause.c - see alert_cause.h.
  *
- * A job dies with its node, with the root on which it writes and with Ray's head. A node or a GPU
- * does not suspect the root: it is no disk of theirs. Quotas, argusd and its receivers have no
- * cause among these subjects. */
+ * A job dies with its node, with the root on which it writes and with Ray's head. A node suspects
+ * the root only where that is what ails it: away on one node alone it is that node's own incident,
+ * which its jobs join; away or slow everywhere it is one of the root with all nodes in it. Quotas,
+ * argusd and its receivers have no cause among these subjects. */
 #include "core/alert/alert_cause.h"
 
 #include "base/str.h"
@@ -11,10 +12,11 @@
 static const struct {
     enum alert_of of, cause;
 } causes[] = {
-    {ALERT_OF_JOB, ALERT_OF_NODE},      {ALERT_OF_JOB, ALERT_OF_ROOT},
-    {ALERT_OF_JOB, ALERT_OF_CLUSTER},   {ALERT_OF_GPU, ALERT_OF_NODE},
-    {ALERT_OF_GPU, ALERT_OF_CLUSTER},   {ALERT_OF_NODE, ALERT_OF_CLUSTER},
-    {ALERT_OF_QUEUE, ALERT_OF_CLUSTER}, {ALERT_OF_QUEUE, ALERT_OF_ROOT},
+    {ALERT_OF_JOB, ALERT_OF_NODE},     {ALERT_OF_JOB, ALERT_OF_ROOT},
+    {ALERT_OF_JOB, ALERT_OF_CLUSTER},  {ALERT_OF_GPU, ALERT_OF_NODE},
+    {ALERT_OF_GPU, ALERT_OF_CLUSTER},  {ALERT_OF_NODE, ALERT_OF_ROOT},
+    {ALERT_OF_NODE, ALERT_OF_CLUSTER}, {ALERT_OF_QUEUE, ALERT_OF_CLUSTER},
+    {ALERT_OF_QUEUE, ALERT_OF_ROOT},
 };
 
 static void suspect_nodes(const struct alert_where *where, struct strv *ret)
@@ -28,7 +30,9 @@ static void suspect_nodes(const struct alert_where *where, struct strv *ret)
 void alert_suspects(enum alert_of of, const struct alert_where *where, struct strv *ret)
 {
     for (size_t i = 0; i < array_len(causes); i++) {
-        if (causes[i].of != of)
+        bool is_no_disk_of_it =
+            of == ALERT_OF_NODE && causes[i].cause == ALERT_OF_ROOT && !where->misses_root;
+        if (causes[i].of != of || is_no_disk_of_it)
             continue;
         if (causes[i].cause == ALERT_OF_NODE)
             suspect_nodes(where, ret);

@@ -132,12 +132,12 @@ static void report_evidence(const struct incident_told *r, const struct alert *a
     (void)buf_addf(&text, "%s '%s' %s: ", alert_of_names[a->of], a->name,
                    clock_to_string(a->last_at, at));
     json_object_foreach (args, name, v) {
-        if (str_eq(name, "name") || (!json_is_string(v) && !json_is_number(v)))
+        if (str_eq(name, "name") || json_is_null(v))
             continue;
         (void)buf_addf(&text, "%s%s %s ", n++ > 0 ? report_words[TOLD_COMMA][r->in] : "", name,
                        report_words[TOLD_IS][r->in]);
         _cleanup_(freep) char *hole = xasprintf("{%s}", name);
-        alert_fill(hole, a->args, &text);
+        alert_fill(hole, a->args, r->in, &text);
     }
     report_item(&r->r, NULL, buf_str(&text));
     buf_release(&text);
@@ -199,7 +199,7 @@ static void incident_acts(const struct incident_told *r, const struct alert *a)
             !str_eq(json_get_str(args, acts[k].fact, NULL), acts[k].value))
             continue;
         struct buf text = BUF_INIT(SENTENCE_MAX);
-        alert_fill(acts[k].text[r->in], a->args, &text);
+        alert_fill(acts[k].text[r->in], a->args, r->in, &text);
         report_item(&r->r, NULL, buf_str(&text));
         buf_release(&text);
     }

@@ -286,8 +286,9 @@ const struct alert_receiver *alert_config_find(const struct alert_config *c, con
 
 /* ---- notify ---- */
 
-static const char notify_words[] = "succeeded,failed,stopped,timeout,interrupted,unknown,hung";
-static const char notify_usual[] = "failed,timeout,interrupted,unknown,hung";
+static const char notify_words[] = "succeeded,failed,stopped,timeout,interrupted,unknown,"
+                                   "hung,verdict,metric";
+static const char notify_usual[] = "failed,timeout,interrupted,unknown,hung,verdict,metric";
 
 int alert_notify_check(const struct alert_config *c, const char *item, struct err *err)
 {

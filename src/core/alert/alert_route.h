@@ -69,8 +69,9 @@ void alert_config_release(struct alert_config *c);
 const struct alert_receiver *alert_config_find(const struct alert_config *c, const char *name);
 
 /* Checks an item of a JobSpec's notify: "NAME", or "NAME:failed,timeout", which says on which ends.
- * Words: succeeded failed stopped timeout interrupted unknown hung; without them all but succeeded
- * and stopped. ERR_BAD_SPEC: no such receiver or word; the sentence says which there are. */
+ * Words: succeeded failed stopped timeout interrupted unknown hung verdict metric; without them all
+ * but succeeded and stopped. ERR_BAD_SPEC: no such receiver or word; the sentence says which there
+ * are. */
 must_check int alert_notify_check(const struct alert_config *c, const char *item, struct err *err);
 /* Does it want this? Then the name goes to ret. */
 bool alert_notify_wants(const char *item, const char *word, struct strv *ret);

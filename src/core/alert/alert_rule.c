@@ -28,14 +28,16 @@ const char *const alert_severity_names[] =
 const char *const alert_of_facts[] = {
     [ALERT_OF_JOB] = "name user project workload pool state gpus gpu_use gpu_use_min gpu_use_max "
                      "attempts hung idle held unknown unknown_for unknown_since running_for "
-                     "queued_for event from to code class finding asked_for",
+                     "queued_for verdict verdict_says verdict_certainty metric_alert "
+                     "metric_alert_says event from to code class "
+                     "finding asked_for",
     [ALERT_OF_NODE] = "name state want wanted alive head unhealthy ssh_away reason clock_skew "
-                      "disk_free shm_free ray_port_open ray_port ray_port_key",
+                      "disk_free shm_free root_write_time ray_port_open ray_port ray_port_key",
     [ALERT_OF_GPU] = "name node index uuid use xid xid_of_program ecc_uncorrected temperature "
                      "rows_failed rows_pending nvlinks nvlinks_missing pcie_lanes "
                      "pcie_lanes_missing throttled slowdown_temperature",
     [ALERT_OF_CLUSTER] = "name up reason session",
-    [ALERT_OF_ROOT] = "name ok hangs free reason",
+    [ALERT_OF_ROOT] = "name ok hangs free write_time reason",
     [ALERT_OF_QUEUE] = "name waiting running blocked code reason longest_wait",
     [ALERT_OF_QUOTA] = "name kind limit used used_hours",
     [ALERT_OF_ARGUSD] = "name store_failing loop_late messages_failing receiver reason "

@@ -5,7 +5,6 @@
 #include "core/alert/alert_table.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #include "base/text.h"
 
 static const usec_t MERGES_WITHIN = 5 * USEC_MIN, REOPENS_WITHIN = 10 * USEC_MIN;
-enum { ALERT_FACTS_MAX = 60, ALERT_KEY_MAX = 320, ALERT_NAME_MAX = 250, ALERT_MARKS = 1024 };
+enum { ALERT_KEY_MAX = 320, ALERT_NAME_MAX = 250, ALERT_MARKS = 1024 };
 
 struct alert_table {
     struct map *pending; /* key -> usec_t *: since when it holds */
@@ -63,13 +62,10 @@ static void alert_key(char key[static ALERT_KEY_MAX], const char *rule, int of, 
                    name);
 }
 
-/* FNV-1a of what a key has of its subject. */
+/* By what a key has of its subject. */
 static size_t alert_mark_at(int of, const char *name)
 {
-    uint32_t h = 2166136261U ^ (uint32_t)of;
-    for (size_t i = 0; i < ALERT_NAME_MAX && name[i]; i++)
-        h = (h ^ (unsigned char)name[i]) * 16777619U;
-    return h % ALERT_MARKS;
+    return (str_mark(name, ALERT_NAME_MAX) ^ (uint32_t)of) % ALERT_MARKS;
 }
 
 bool alert_table_minds(const struct alert_table *t, enum alert_of of, const char *name)
@@ -164,16 +160,21 @@ static void table_add(struct alert_table *t, struct incident *i)
     t->v[t->n++] = i;
 }
 
-static void table_index(struct alert_table *t, struct incident *i)
+static void table_index(struct alert_table *t, struct incident *i, const struct alert *a)
 {
     char key[ALERT_KEY_MAX];
-    for (size_t k = 0; k < i->alerts.n; k++) {
-        const struct alert *a = incident_alert(i, k);
-        alert_key(key, a->rule, a->of, a->name);
-        if (a->open) /* of an incident that was merged: the newer place */
-            alert_keep(t, t->open, key, a->of, a->name, i);
-        (void)map_set(t->ids, a->id, i); /* the same */
-    }
+    alert_key(key, a->rule, a->of, a->name);
+    if (a->open) /* of an incident that was merged: the newer place */
+        alert_keep(t, t->open, key, a->of, a->name, i);
+    (void)map_set(t->ids, a->id, i); /* the same */
+}
+
+static void table_index_restored(struct alert_table *t, struct incident *i, struct alert *a)
+{
+    int64_t n = id_number(a->id);
+    t->next_alert = n >= t->next_alert ? n + 1 : t->next_alert;
+    a->round = t->round[a->of];
+    table_index(t, i, a);
 }
 
 void alert_table_restore(struct alert_table *t, struct incident *taken)
@@ -182,11 +183,6 @@ void alert_table_restore(struct alert_table *t, struct incident *taken)
     *i = *taken;
     *taken = (struct incident){0};
     incident_upgrade(i);
-    for (size_t k = 0; k < i->alerts.n; k++) {
-        int64_t n = id_number(incident_alert(i, k)->id);
-        t->next_alert = n >= t->next_alert ? n + 1 : t->next_alert;
-        incident_alert(i, k)->round = t->round[incident_alert(i, k)->of];
-    }
     if (i->seq >= t->next_incident)
         t->next_incident = i->seq + 1;
     table_add(t, i);
@@ -194,7 +190,24 @@ void alert_table_restore(struct alert_table *t, struct incident *taken)
         t->v[at] = t->v[at - 1];
         t->v[at - 1] = i;
     }
-    table_index(t, i);
+    for (size_t k = 0; k < i->alerts.n; k++)
+        table_index_restored(t, i, incident_alert(i, k));
+}
+
+bool alert_table_restore_alert(struct alert_table *t, struct alert *taken)
+{
+    struct incident *i = incident_find(t, taken->incident);
+    if (!i || map_find(t->ids, taken->id))
+        return false;
+    struct field_list *l = &i->alerts;
+    l->v = xrealloc(l->v, l->n + 1, sizeof(struct alert));
+    size_t at = l->n++; /* rows come by their names, "a10" before "a2" */
+    for (; at > 0 && id_number(incident_alert(i, at - 1)->id) > id_number(taken->id); at--)
+        *incident_alert(i, at) = *incident_alert(i, at - 1);
+    *incident_alert(i, at) = *taken;
+    *taken = (struct alert){0};
+    table_index_restored(t, i, incident_alert(i, at));
+    return true;
 }
 
 static struct incident *incident_new(struct alert_table *t, const char *cause, usec_t now)
@@ -210,32 +223,13 @@ static struct incident *incident_new(struct alert_table *t, const char *cause, u
     return i;
 }
 
-/* An alert that is over and was told makes room; the table knows nobody else who could want it. */
-static bool makes_room(const struct incident *i, const struct alert *a)
-{
-    return !a->open && (a->told.n > 0 || i->told_end);
-}
-
-static bool incident_has_room(const struct incident *i)
-{
-    bool has = i->alerts.n < INCIDENT_ALERTS_MAX;
-    for (size_t k = 0; k < i->alerts.n && !has; k++)
-        has = makes_room(i, incident_alert(i, k));
-    return has;
-}
-
 static void incident_make_room(struct alert_table *t, struct incident *i)
 {
-    size_t k = 0;
-    while (k < i->alerts.n && !makes_room(i, incident_alert(i, k)))
-        k++;
-    if (i->alerts.n < INCIDENT_ALERTS_MAX || k == i->alerts.n)
+    size_t k = incident_spare(i);
+    if (k == i->alerts.n)
         return;
     (void)map_remove(t->ids, incident_alert(i, k)->id);
-    field_release(&alert_table_of_alert, incident_alert(i, k));
-    memmove(incident_alert(i, k), incident_alert(i, k + 1),
-            (--i->alerts.n - k) * sizeof(struct alert));
-    i->left_out++;
+    incident_drop_alert(i, k);
 }
 
 static struct incident *find_open_cause(const struct alert_table *t, const char *cause)
@@ -266,9 +260,11 @@ static void incident_take_alert(struct alert_table *t, struct incident *i, struc
     l->v = xrealloc(l->v, l->n + 1, sizeof(struct alert));
     *incident_alert(i, l->n++) = *taken;
     *taken = (struct alert){0};
-    if (incident_alert(i, l->n - 1)->severity > i->severity)
-        i->severity = incident_alert(i, l->n - 1)->severity;
-    i->is_dirty = true;
+    struct alert *a = incident_alert(i, l->n - 1);
+    text_copy(a->incident, i->id);
+    if (a->severity > i->severity)
+        i->severity = a->severity;
+    incident_touch(i, a);
 }
 
 static bool suspects_all(const struct incident *i, const char *cause)
@@ -292,7 +288,8 @@ static void incident_merge(struct alert_table *t,
     from->closed_at = now;
     set_str(&from->merged_into, into->id);
     from->is_dirty = true;
-    table_index(t, into);
+    for (size_t k = 0; k < into->alerts.n; k++)
+        table_index(t, into, incident_alert(into, k));
 }
 
 /* A cause has shown itself: what began lately and suspects it is part of it. */
@@ -330,30 +327,6 @@ static struct incident *incident_for(struct alert_table *t,
 
 /* ---- alerts ---- */
 
-static void put_fact(json_t *args, const struct alert_fact *f)
-{
-    if (f->text)
-        (void)json_object_set_new(args, f->name, json_string(f->text)); /* no text: left out */
-    else if (isfinite(f->number))
-        (void)json_object_set_new(args, f->name, json_real(f->number));
-}
-
-/* What is said of it, as of now; what is no fact any more stays. True if that changed a text. */
-static bool alert_take_facts(struct alert *a, const struct alert_subject *s)
-{
-    _cleanup_(json_unrefp) json_t *args = NULL;
-    if (!a->args || json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0)
-        args = json_object();
-    for (size_t i = 0; i < s->n && json_object_size(args) < ALERT_FACTS_MAX; i++)
-        put_fact(args, &s->v[i]);
-    char *text = json_dumps(args, JSON_COMPACT);
-    bool differs = text && strlen(text) <= ALERT_ARGS_MAX && !str_eq(text, a->args);
-    if (differs)
-        set_str(&a->args, text);
-    free(text);
-    return differs;
-}
-
 /* A state that comes back while its incident is open flaps: who was told of it knows it. */
 static void alert_inherit(const struct incident *i, struct alert *a)
 {
@@ -374,7 +347,7 @@ static void alert_end(struct alert_table *t, struct incident *i, struct alert *a
     a->open = false;
     a->ended_at = now;
     a->news |= ALERT_ENDED;
-    i->is_dirty = true;
+    incident_touch(i, a);
     if (incident_open_alerts(i) || !i->open)
         return;
     i->open = false;
@@ -406,9 +379,9 @@ static void alert_fire(struct alert_table *t,
                        const char *key,
                        usec_t now)
 {
-    char cause[ALERT_KEY_MAX];
+    char cause[ALERT_SUBJECT_MAX];
     bool is_new;
-    text_printf(cause, "%s/%.250s", alert_of_names[s->of], s->name);
+    alert_subject_name(cause, (int)s->of, s->name);
     struct incident *i = incident_for(t, cause, s->suspects, now, &is_new);
     struct alert a = {.of = (int)s->of,
                       .severity = r->severity,
@@ -434,7 +407,7 @@ static void alert_fire(struct alert_table *t,
         strv_copy(&a.suspects, s->suspects);
     if (s->notify)
         strv_copy(&a.notify, s->notify);
-    (void)alert_take_facts(&a, s); /* it is new in any case */
+    (void)alert_take_facts(&a, s->v, s->n, &s->says); /* it is new in any case */
     if (!r->keep)
         alert_inherit(i, &a);
     incident_take_alert(t, i, &a);
@@ -484,10 +457,10 @@ static void alert_goes_on(struct alert_table *t,
         a->count++;
         a->lost += s->lost;
         a->last_at = now;
-        i->is_dirty = true;
+        incident_touch(i, a);
     }
-    if (r->keep && alert_take_facts(a, s))
-        i->is_dirty = true;
+    if (r->keep && alert_take_facts(a, s->v, s->n, &s->says))
+        incident_touch(i, a);
     if (clears != ALERT_TRUE) {
         a->clear_since = 0;
         return;
@@ -585,7 +558,7 @@ bool alert_table_ack(struct alert *a,
     if (note)
         set_str(&a->ack_note, note);
     a->news |= ALERT_ACKED;
-    i->is_dirty = true;
+    incident_touch(i, a);
     return true;
 }
 

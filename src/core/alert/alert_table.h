@@ -26,6 +26,7 @@ struct alert_subject {
     const char *name;
     const struct alert_fact *v;
     size_t n;
+    struct alert_saying says;    /* the one that is a message */
     const char *owner, *project; /* of a job; who may see it */
     const struct strv *suspects; /* "node/w1" "cluster/default": what may be its cause; NULL */
     const struct strv *notify;   /* receivers that the job names; NULL */
@@ -38,6 +39,9 @@ struct alert_table *alert_table_new(const unsigned char seed[static 16]);
 void alert_table_free(struct alert_table *t); /* NULL is fine */
 /* A row of the store; *taken is zeroed. */
 void alert_table_restore(struct alert_table *t, struct incident *taken);
+/* A row of an alert, once all incidents are restored; *taken is zeroed. False: nobody has it, and
+ * nothing is taken. */
+must_check bool alert_table_restore_alert(struct alert_table *t, struct alert *taken);
 
 /* Ask all rules of this kind about it. */
 void alert_table_see(struct alert_table *t,

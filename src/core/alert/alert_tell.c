@@ -3,7 +3,7 @@
  *
  * Each look works out anew what concerns each receiver (a "want"), from the alerts and what each of
  * them was told; nothing but the tellings and the alerts' `told` is remembered, and both are in the
- * incident's row. So a restart, a changed route, a silence that ends or a receiver that comes back
+ * incident's rows. So a restart, a changed route, a silence that ends or a receiver that comes back
  * need no case of their own. */
 #include "core/alert/alert_tell.h"
 
@@ -11,17 +11,19 @@
 
 #include "base/str.h"
 
-/* An end that joins is told once no other has joined for `settle`; a state that follows from the
- * cause mostly ends with it, and is told by itself when it does not. */
+/* An end that joins is told once no other has joined for `settle`, and so is what is critical of
+ * the cause itself, or of a GPU of the node that it is: another trouble that was open before hides
+ * none. A state that follows from the cause mostly ends with it, and is told by itself when it does
+ * not. */
 static const usec_t STATES_AFTER = 4 * USEC_MIN, UPDATES_APART = 5 * USEC_MIN;
 
 struct want {
     char *receiver;
-    int severity; /* the worst of what is open, or news to it; TELLING_NOTHING */
-    int whole;    /* the worst of all that it may be told */
-    usec_t event_at,
-        state_at;     /* of what is news to it: the newest end, the oldest state; 0: none */
-    bool is_silenced; /* something that concerns it is */
+    int severity;              /* the worst of what is open, or news to it; TELLING_NOTHING */
+    int whole;                 /* the worst of all that it may be told */
+    usec_t event_at, state_at; /* of what is news to it: the newest that is told soon, the oldest
+                                  other state; 0: none */
+    bool is_silenced;          /* something that concerns it is */
 };
 
 struct tell {
@@ -50,7 +52,22 @@ static struct want *want_of(struct tell *x, const char *receiver)
     return &x->v[x->n++];
 }
 
-static void want_add(struct want *w, const struct alert *a, bool hidden, bool is_news)
+static bool is_told_soon(const struct incident *i, const struct alert *a)
+{
+    char subject[ALERT_SUBJECT_MAX];
+    if (a->keep || a->severity < ALERT_CRITICAL)
+        return a->keep != 0;
+    alert_subject_name(subject, a->of, a->name);
+    if (a->of == ALERT_OF_GPU)
+        return str_starts(i->cause, "node/");
+    return str_eq(subject, i->cause);
+}
+
+static void want_add(struct want *w,
+                     const struct incident *i,
+                     const struct alert *a,
+                     bool hidden,
+                     bool is_news)
 {
     if (hidden) {
         w->is_silenced = true;
@@ -59,7 +76,7 @@ static void want_add(struct want *w, const struct alert *a, bool hidden, bool is
     w->whole = a->severity > w->whole ? a->severity : w->whole;
     if ((a->open || is_news) && a->severity > w->severity)
         w->severity = a->severity;
-    if (is_news && a->keep)
+    if (is_news && is_told_soon(i, a))
         w->event_at = a->since > w->event_at ? a->since : w->event_at;
     else if (is_news)
         w->state_at = !w->state_at || a->since < w->state_at ? a->since : w->state_at;
@@ -74,10 +91,10 @@ static void tell_gather(struct tell *x)
         bool hidden = tell_hides(x, a);
         alert_route(x->p->config, a, &to);
         for (size_t r = 0; r < to.n; r++)
-            want_add(want_of(x, to.v[r]), a, hidden, !strv_has(&a->told, to.v[r]));
+            want_add(want_of(x, to.v[r]), x->i, a, hidden, !strv_has(&a->told, to.v[r]));
         for (size_t r = 0; r < a->told.n; r++)
             if (!strv_has(&to, a->told.v[r]))
-                want_add(want_of(x, a->told.v[r]), a, hidden, false);
+                want_add(want_of(x, a->told.v[r]), x->i, a, hidden, false);
         strv_release(&to);
     }
 }
@@ -112,8 +129,10 @@ static void tell_mark(struct tell *x, const char *receiver)
 {
     for (size_t k = 0; k < x->i->alerts.n; k++) {
         struct alert *a = incident_alert(x->i, k);
-        if (!tell_hides(x, a) && !strv_has(&a->told, receiver))
+        if (!tell_hides(x, a) && !strv_has(&a->told, receiver)) {
             strv_add(&a->told, receiver);
+            incident_touch(x->i, a);
+        }
     }
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -66,7 +68,21 @@ static void put_plain(const char *text, struct buf *out)
         (void)buf_adds(out, "...");
 }
 
-static void fill_hole(const char *hole, size_t n, const json_t *args, struct buf *out)
+static void put_said(const json_t *v, enum message_language in, struct buf *out)
+{
+    struct message_listener listener = {.language = in};
+    struct buf held = {0};
+    put_plain(message_say(json_get_str(v, ALERT_SAID_CODE, ""),
+                          json_get_str(v, ALERT_SAID_ARGS, ""), &listener, &held),
+              out);
+    buf_release(&held);
+}
+
+static void fill_hole(const char *hole,
+                      size_t n,
+                      const json_t *args,
+                      enum message_language in,
+                      struct buf *out)
 {
     _cleanup_(freep) char *name = xstrndup(hole, n);
     char *how = strchr(name, ':');
@@ -77,11 +93,13 @@ static void fill_hole(const char *hole, size_t n, const json_t *args, struct buf
         put_plain(json_string_value(v), out);
     else if (json_is_number(v))
         put_number(json_number_value(v), how, out);
+    else if (json_is_object(v))
+        put_said(v, in, out);
     else
         (void)buf_adds(out, "?");
 }
 
-void alert_fill(const char *text, const char *args, struct buf *out)
+void alert_fill(const char *text, const char *args, enum message_language in, struct buf *out)
 {
     _cleanup_(json_unrefp) json_t *o = NULL;
     if (!args || json_parse(args, strlen(args), ALERT_ARGS_MAX, &o, NULL) < 0)
@@ -91,7 +109,7 @@ void alert_fill(const char *text, const char *args, struct buf *out)
         if (!open[1 + n])
             break;
         (void)buf_add(out, text, (size_t)(open - text));
-        fill_hole(open + 1, n, o, out);
+        fill_hole(open + 1, n, o, in, out);
         text = open + n + 2;
     }
     (void)buf_adds(out, text);
@@ -100,7 +118,25 @@ void alert_fill(const char *text, const char *args, struct buf *out)
 void alert_sentence(const struct alert *a, enum message_language in, bool is_fix, struct buf *out)
 {
     const char *zh = is_fix ? a->fix_zh : a->zh, *en = is_fix ? a->fix : a->text;
-    alert_fill(str_or(in == MESSAGE_CHINESE && zh ? zh : en, ""), a->args, out);
+    alert_fill(str_or(in == MESSAGE_CHINESE && zh ? zh : en, ""), a->args, in, out);
+}
+
+char *alert_facts_said(const char *args, enum message_language in)
+{
+    _cleanup_(json_unrefp) json_t *o = NULL;
+    const char *name;
+    json_t *v;
+    if (!args || json_parse(args, strlen(args), ALERT_ARGS_MAX, &o, NULL) < 0)
+        return NULL;
+    json_object_foreach (o, name, v) {
+        struct buf text = BUF_INIT(SENTENCE_MAX);
+        if (json_is_object(v)) {
+            put_said(v, in, &text);
+            (void)json_object_set_new(o, name, json_string(buf_str(&text)));
+        }
+        buf_release(&text);
+    }
+    return json_dumps(o, JSON_COMPACT);
 }
 
 const struct alert *incident_first(const struct incident *i)
@@ -129,23 +165,28 @@ size_t incident_jobs(const struct incident *i)
     return n;
 }
 
+void incident_sentence(const struct incident *i, enum message_language in, struct buf *out)
+{
+    const struct alert *first = incident_first(i);
+    size_t jobs = incident_jobs(i);
+    if (first)
+        alert_sentence(first, in, false, out);
+    if (jobs > 0 && (jobs > 1 || first->of != ALERT_OF_JOB))
+        (void)buf_addf(out, " (%zu %s)", jobs, said[jobs == 1 ? SAID_JOB : SAID_JOBS][in]);
+}
+
 void incident_title(const struct incident *i,
                     enum alert_what what,
                     enum message_language in,
                     struct buf *out)
 {
-    const struct alert *first = incident_first(i);
-    size_t jobs = incident_jobs(i);
     (void)buf_addf(out, "[%s%s%s] ", alert_severity_names[i->severity],
                    what == ALERT_OPENED ? "" : ", ",
                    what == ALERT_RESOLVED    ? said[SAID_RESOLVED][in]
                    : what == ALERT_ESCALATED ? said[SAID_ESCALATED][in]
                    : what == ALERT_GREW      ? said[SAID_GREW][in]
                                              : "");
-    if (first)
-        alert_sentence(first, in, false, out);
-    if (jobs > 0 && (jobs > 1 || first->of != ALERT_OF_JOB))
-        (void)buf_addf(out, " (%zu %s)", jobs, said[jobs == 1 ? SAID_JOB : SAID_JOBS][in]);
+    incident_sentence(i, in, out);
 }
 
 static bool is_before(const struct alert *a, const struct alert *b)

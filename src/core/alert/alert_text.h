@@ -6,14 +6,18 @@
 #include "core/alert/alert_route.h"
 
 /* The template with {fact}, {fact:percent}, {fact:bytes}, {fact:span} of args filled in; of what is
- * not there "?". Nothing of a fact is read as a template. */
-void alert_fill(const char *text, const char *args, struct buf *out);
+ * not there "?". Nothing of a fact is read as a template; one that is a message is said. */
+void alert_fill(const char *text, const char *args, enum message_language in, struct buf *out);
+/* The facts as an object of numbers and texts, messages said; heap, NULL where there are none. */
+char *alert_facts_said(const char *args, enum message_language in);
 /* The alert's sentence, or (is_fix) what to do: "" if there is none. */
 void alert_sentence(const struct alert *a, enum message_language in, bool is_fix, struct buf *out);
 
 enum alert_what { ALERT_OPENED, ALERT_GREW, ALERT_ESCALATED, ALERT_RESOLVED, ALERT_TEST };
 extern const char *const alert_what_names[];
-/* "[critical] node 'w1' is lost: … (8 jobs)" */
+/* "node 'w1' is lost: … (8 jobs)"; nothing of one without an alert. */
+void incident_sentence(const struct incident *i, enum message_language in, struct buf *out);
+/* The same behind "[critical] ". */
 void incident_title(const struct incident *i,
                     enum alert_what what,
                     enum message_language in,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* incident.c - see incident.h. A row that an older argusd wrote has a list of receivers in place of
  * tellings: it is read as "they took it", and an incident of such a row that is over is not told
- * anew. */
+ * anew. Rows of a later one had tellings, and the alerts in them. */
 #include "core/alert/incident.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "base/text.h"
 
-enum { ROWS_WITH_TELLINGS = 1 };
+enum { ROWS_WITH_TELLINGS = 1, ROWS_OF_ALERTS = 2, ALERT_FACTS_MAX = 60 };
 
 const char *const telling_state_names[] = {
 #define X(e, word) [TELLING_##e] = (word),
@@ -21,6 +23,7 @@ const char *const telling_state_names[] = {
 enum { ALERT_KEPT = FIELD_STORED };
 static const struct field alert_rows[] = {
     ALERT("id", FIELD_TEXT, id, .size = ALERT_ID_MAX, .flags = ALERT_KEPT),
+    ALERT("incident", FIELD_TEXT, incident, .size = ALERT_ID_MAX, .flags = ALERT_KEPT),
     ALERT("rule", FIELD_STR, rule, .flags = ALERT_KEPT),
     ALERT("of", FIELD_ENUM, of, .names = alert_of_names, .flags = ALERT_KEPT),
     ALERT("severity", FIELD_ENUM, severity, .names = alert_severity_names, .flags = ALERT_KEPT),
@@ -99,11 +102,17 @@ static const struct field incident_rows[] = {
 };
 const struct field_table incident_table = FIELD_TABLE(NULL, incident_rows, incident);
 
+void alert_subject_name(char ret[static ALERT_SUBJECT_MAX], int of, const char *name)
+{
+    text_printf_to(ret, ALERT_SUBJECT_MAX, "%s/%.250s", alert_of_names[of], name);
+}
+
 void incident_free(struct incident *i)
 {
     if (!i)
         return;
     field_release(&incident_table, i);
+    strv_release(&i->gone);
     free(i);
 }
 
@@ -129,6 +138,81 @@ const char *incident_user(const struct incident *i)
         if (!str_eq(incident_alert(i, k)->owner, user))
             user = NULL;
     return user;
+}
+
+/* ---- room ---- */
+
+/* An alert that is over and was told makes room; the table knows nobody else who could want it. */
+static size_t incident_first_spare(const struct incident *i)
+{
+    size_t k = 0;
+    while (k < i->alerts.n &&
+           (incident_alert(i, k)->open || (!incident_alert(i, k)->told.n && !i->told_end)))
+        k++;
+    return k;
+}
+
+bool incident_has_room(const struct incident *i)
+{
+    return i->alerts.n < INCIDENT_ALERTS_MAX || incident_first_spare(i) < i->alerts.n;
+}
+
+size_t incident_spare(const struct incident *i)
+{
+    return i->alerts.n < INCIDENT_ALERTS_MAX ? i->alerts.n : incident_first_spare(i);
+}
+
+void incident_drop_alert(struct incident *i, size_t k)
+{
+    strv_add(&i->gone, incident_alert(i, k)->id);
+    field_release(&alert_table_of_alert, incident_alert(i, k));
+    memmove(incident_alert(i, k), incident_alert(i, k + 1),
+            (--i->alerts.n - k) * sizeof(struct alert));
+    i->left_out++;
+    i->is_dirty = true;
+}
+
+/* ---- alerts ---- */
+
+void incident_touch(struct incident *i, struct alert *a)
+{
+    a->is_dirty = true;
+    i->is_dirty = true;
+}
+
+static void put_fact(json_t *args, const struct alert_fact *f)
+{
+    if (f->text)
+        (void)json_object_set_new(args, f->name, json_string(f->text)); /* no text: left out */
+    else if (isfinite(f->number))
+        (void)json_object_set_new(args, f->name, json_real(f->number));
+}
+
+static void put_saying(json_t *args, const struct alert_saying *m)
+{
+    (void)json_object_set_new(
+        args, m->name, json_pack("{ss,ss}", ALERT_SAID_CODE, m->code, ALERT_SAID_ARGS, m->args));
+}
+
+bool alert_take_facts(struct alert *a,
+                      const struct alert_fact *v,
+                      size_t n,
+                      const struct alert_saying *says)
+{
+    _cleanup_(json_unrefp) json_t *args = NULL;
+    if (!a->args || json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0)
+        args = json_object();
+    for (size_t i = 0; i < n && json_object_size(args) < ALERT_FACTS_MAX; i++)
+        if (says->name && str_eq(says->name, v[i].name))
+            put_saying(args, says);
+        else
+            put_fact(args, &v[i]);
+    char *text = json_dumps(args, JSON_COMPACT);
+    bool differs = text && strlen(text) <= ALERT_ARGS_MAX && !str_eq(text, a->args);
+    if (differs)
+        set_str(&a->args, text);
+    free(text);
+    return differs;
 }
 
 /* ---- tellings ---- */
@@ -186,10 +270,8 @@ void incident_reopen(struct incident *i)
     }
 }
 
-void incident_upgrade(struct incident *i)
+static void upgrade_tellings(struct incident *i)
 {
-    if (i->rows >= ROWS_WITH_TELLINGS)
-        return;
     for (size_t r = 0; r < i->told.n; r++) {
         struct telling *t = incident_telling_make(i, i->told.v[r], TELLING_TAKEN);
         t->begun = true;
@@ -202,5 +284,15 @@ void incident_upgrade(struct incident *i)
     }
     i->told_end |= !i->open && !i->told.n;
     strv_release(&i->told);
-    i->rows = ROWS_WITH_TELLINGS;
+}
+
+void incident_upgrade(struct incident *i)
+{
+    if (i->rows < ROWS_WITH_TELLINGS)
+        upgrade_tellings(i);
+    for (size_t k = 0; i->rows < ROWS_OF_ALERTS && k < i->alerts.n; k++) {
+        text_copy(incident_alert(i, k)->incident, i->id);
+        incident_touch(i, incident_alert(i, k));
+    }
+    i->rows = ROWS_OF_ALERTS;
 }

@@ -10,13 +10,22 @@
 enum {
     ALERT_ID_MAX = 24,
     ALERT_ARGS_MAX = 8 << 10,
+    ALERT_SUBJECT_MAX = 280,
     INCIDENT_ALERTS_MAX = 300, /* with more, the next incident of the same cause begins */
+};
+
+/* A fact that is a message is kept as one, {"code","args"}, to be said in its reader's language. */
+#define ALERT_SAID_CODE "code"
+#define ALERT_SAID_ARGS "args"
+struct alert_saying {
+    const char *name, *code, *args; /* the fact of this name says it in English; NULL: none does */
 };
 
 enum alert_news { ALERT_FIRED = 1 << 0, ALERT_ENDED = 1 << 1, ALERT_ACKED = 1 << 2 };
 
 struct alert {
     char id[ALERT_ID_MAX];
+    char incident[ALERT_ID_MAX]; /* the one that has it */
     char *rule;
     int of, severity;
     char *name, *owner, *project;   /* of its subject */
@@ -35,6 +44,7 @@ struct alert {
     usec_t clear_since;
     uint64_t round;
     unsigned news; /* enum alert_news, since the incident was taken */
+    bool is_dirty; /* its row is older than it */
 };
 
 /* What became of the last message to a receiver, or why there was none. X(enumerator, word) */
@@ -86,7 +96,9 @@ struct incident {
     int rows;
     int told_severity;
     struct strv told;
-    bool is_dirty; /* not stored */
+    /* not stored */
+    bool is_dirty;
+    struct strv gone; /* alerts that were dropped, whose rows are still in the store */
 };
 extern const struct field_table alert_table_of_alert, incident_table, telling_table;
 
@@ -100,6 +112,8 @@ static inline struct telling *incident_telling_at(const struct incident *i, size
     return &((struct telling *)i->tellings.v)[k];
 }
 
+/* How a cause names a subject: "node/w1". */
+void alert_subject_name(char ret[static ALERT_SUBJECT_MAX], int of, const char *name);
 void incident_free(struct incident *i);
 /* A row of the store, whichever version wrote it, becomes as this one writes it. */
 void incident_upgrade(struct incident *i);
@@ -108,6 +122,18 @@ void incident_took(struct incident *i);
 size_t incident_open_alerts(const struct incident *i);
 /* The user whose things all of it is about; NULL: nobody's, or of several. Borrowed. */
 const char *incident_user(const struct incident *i);
+/* Is there a place for one more alert? One that is over and was told makes one. */
+bool incident_has_room(const struct incident *i);
+/* Which alert goes before one more comes; alerts.n: none has to, or none may. */
+size_t incident_spare(const struct incident *i);
+void incident_drop_alert(struct incident *i, size_t k);
+/* This alert of it has changed. */
+void incident_touch(struct incident *i, struct alert *a);
+/* What is said of it, as of now; what is no fact any more stays. True if that changed a text. */
+bool alert_take_facts(struct alert *a,
+                      const struct alert_fact *v,
+                      size_t n,
+                      const struct alert_saying *says);
 /* NULL: it does not concern that receiver, as far as anybody has asked. */
 struct telling *incident_telling(const struct incident *i, const char *receiver);
 /* The one of this receiver; made where there is none, with the state `state`. */

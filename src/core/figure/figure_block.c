@@ -9,6 +9,7 @@
 #include "core/figure/figure_block.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/digest/crc.h"
@@ -115,7 +116,17 @@ static int32_t block_get(struct block_reader *r, int32_t *last)
 
 static void block_begin(struct figure_before *before, int n_gpus)
 {
-    *before = (struct figure_before){.is_begun = true, .n_gpus = n_gpus};
+    size_t columns = figure_columns(n_gpus);
+    before->is_begun = true;
+    before->n_gpus = n_gpus;
+    before->last = xrealloc(before->last, columns, sizeof(*before->last));
+    memset(before->last, 0, columns * sizeof(*before->last));
+}
+
+void figure_before_release(struct figure_before *before)
+{
+    free(before->last);
+    *before = (struct figure_before){0};
 }
 
 static void block_u32(unsigned char *to, uint32_t v)

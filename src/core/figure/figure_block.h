@@ -36,18 +36,24 @@ static inline size_t figure_column(enum figure f, int gpu)
                    : (size_t)FIGURE_NODE_FIGURES + (size_t)gpu * FIGURE_GPU_FIGURES +
                          ((size_t)f - FIGURE_GPU_UTIL);
 }
+static inline enum figure figure_of_column(size_t column)
+{
+    size_t of_gpus = column < FIGURE_NODE_FIGURES ? 0 : column - FIGURE_NODE_FIGURES;
+    return (enum figure)(column - of_gpus + of_gpus % FIGURE_GPU_FIGURES);
+}
 
 struct figure_roll {
     int32_t mean, max, min; /* UNTOLD all three, with n 0, when there was no sample */
     int32_t n;
 };
 
-/* What a record builds on; zeroed at the start of a file. */
+/* What a record builds on; zeroed at the start of a file, released at its end. */
 struct figure_before {
     bool is_begun;
     int n_gpus;
-    int32_t last[FIGURE_COLUMNS_MAX];
+    int32_t *last; /* per column */
 };
+void figure_before_release(struct figure_before *before);
 
 /* One record. */
 struct figure_record {

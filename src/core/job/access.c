@@ -84,6 +84,11 @@ bool access_sees_all_events(const struct access_who *who)
     return who->sees_all && access_ask(ACCESS_EVENTS_SEE, ACCESS_SEEN, who->role) == ACCESS_ALLOW;
 }
 
+bool access_sees_answers(const struct access_who *who)
+{
+    return who->role >= ACCESS_ADMIN;
+}
+
 int access_check_name(const char *what, const char *name, struct err *err)
 {
     size_t n = strlen(name);

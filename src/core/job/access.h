@@ -166,6 +166,10 @@ void access_list_seen(enum access_relation relation,
                       char ret[static ACCESS_KINDS_TEXT]);
 /* All events, whatever they are about: they are the audit log, too. */
 bool access_sees_all_events(const struct access_who *who);
+/* What an address that argusd calls has answered, or why it was not asked: told to who may
+ * configure addresses. Whoever else may name one (the URL in a secret) could ask by it what argusd
+ * reaches. */
+bool access_sees_answers(const struct access_who *who);
 
 /* 0, ERR_FORBIDDEN or ERR_NOT_FOUND with its sentence. verb: "stop". */
 must_check int access_check(const struct access_who *who,

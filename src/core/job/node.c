@@ -120,7 +120,7 @@ static void node_set_net(struct node_row *n, enum node_net net, const char *code
 /* What the looks at it and the check of its network have said; it is told of nodes that are in. */
 static void forget_health(struct node_row *n)
 {
-    n->sick[0] = 0;
+    n->sick[0] = n->sick_code[0] = 0;
     n->sick_since = 0;
     n->ssh_away = false;
     node_set_net(n, NODE_NET_FREE, NULL, NULL);
@@ -323,13 +323,14 @@ static void fall_sick(struct node_row *n, const struct node_event *e, const stru
         n->sick_since = now->wall;
     message_write(n->sick, sizeof(n->sick),
                   MESSAGE_ARGS(MESSAGE_OF("trouble", str_or(e->code, ""), str_or(e->text, "?"))));
+    text_copy(n->sick_code, str_or(e->code, ""));
 }
 
 static void get_well(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
     (void)e;
     (void)now;
-    n->sick[0] = 0;
+    n->sick[0] = n->sick_code[0] = 0;
     n->sick_since = 0;
 }
 
@@ -483,6 +484,12 @@ const char *node_why_not(const struct node_row *n)
 bool node_is_unhealthy(const struct node_row *n)
 {
     return *n->sick || n->net == NODE_NET_BAD;
+}
+
+/* All codes of the root begin so, see ssh/probe.h and ssh/raylet.h. */
+bool node_misses_root(const struct node_row *n)
+{
+    return str_starts(n->sick_code, "root_");
 }
 
 bool node_waits_for_net(const struct node_row *n)

@@ -105,7 +105,9 @@ struct node_facts {
     NODE_FACT_NUMBERS(X)
 #undef X
     int64_t skew; /* its clock minus ours, microseconds */
-    usec_t at;    /* wall; 0 = never probed */
+    usec_t
+        root_write; /* what one small synced write on the shared root took there; 0 = not known */
+    usec_t at;      /* wall; 0 = never probed */
 };
 extern const struct field_table node_facts_table;
 
@@ -119,7 +121,8 @@ struct node_row {
     enum node_step step;
     usec_t added_at, since; /* wall; of the state */
     struct node_reason reason;
-    char sick[NODE_SICK_MAX]; /* text of the message "unhealthy"; "" = well */
+    char sick[NODE_SICK_MAX];      /* text of the message "unhealthy"; "" = well */
+    char sick_code[NODE_CODE_MAX]; /* of what stands in it; "" also of a row of before */
     usec_t sick_since;
     enum node_net net;
     char net_code[NODE_CODE_MAX], net_text[NODE_TEXT_MAX]; /* why it is due or bad: a message */
@@ -209,6 +212,8 @@ bool node_is_due(const struct node_row *n, const struct moment *now);
 const char *node_why_not(const struct node_row *n);
 /* By a look at it, or by the check of its network. */
 bool node_is_unhealthy(const struct node_row *n);
+/* The shared root is not as it should be there: away, read-only, another one, hanging or slow. */
+bool node_misses_root(const struct node_row *n);
 /* Its network alone keeps jobs off: the one job that measures it may run there. */
 bool node_waits_for_net(const struct node_row *n);
 

@@ -67,6 +67,8 @@ static enum witness_verdict judge_running(const struct witness *w)
         return WITNESS_STARTED;
     if (w->files == WITNESS_FILES_NONE && !w->was_running)
         return WITNESS_WAIT; /* its start has a deadline */
+    if (has_stopped(w) && w->is_unwatched)
+        return WITNESS_LOST; /* its record is all that Ray has of it */
     return unknown_after(w->files == WITNESS_FILES_BEAT ? w->beat_age : w->files_for);
 }
 

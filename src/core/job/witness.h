@@ -11,9 +11,10 @@
  * may find the root again later than ours, by as much as the root was away. Its silence is counted
  * from when we can read again, and has to last as long as the blindness did.
  * Ray says that a job runs from before its runner starts anything: it has started when its shepherd
- * was seen at work, and until then the deadline of its start holds. A head that is gone (not merely
- * silent) took its record of the job along: that is told at once, and a beat that has stopped is
- * the second word. Pure. */
+ * was seen at work, and until then the deadline of its start holds. It also says so for ever where
+ * it missed the death of its own supervisor: that one is asked for once the beat has stopped. A
+ * head that is gone (not merely silent) took its record of the job along: that is told at once, and
+ * a beat that has stopped is the second word. Pure. */
 #pragma once
 #include <stdbool.h>
 
@@ -45,6 +46,7 @@ struct witness {
     bool was_running;  /* a witness saw it run before */
     bool was_accepted; /* Ray had it once */
     bool is_stopping;  /* it was told to, by Ray and by its file */
+    bool is_unwatched; /* Ray was asked while this beat stood still: no supervisor of it is alive */
 };
 
 enum witness_verdict {

@@ -24,6 +24,7 @@ enum {
 };
 static const double RISE_LEAST = 0.1; /* of the best: less than that is no rise */
 static const double FALL_TO = 0.2;    /* of the rise: what is left of it in a collapse */
+static const double NOISE_TIMES = 5;  /* the noise of a mean: less is no rise */
 
 static const char *const rewards[] = {"critic/score/mean",  "critic/rewards/mean", "reward",
                                       "reward/mean",        "reward_mean",         "mean_reward",
@@ -66,6 +67,7 @@ struct metric_watch {
     uint64_t n_unread;
 
     double window[WINDOW], base, best;
+    double leaps; /* from each reward to the next, without their signs */
     size_t n_rewards;
     int64_t fallen_step; /* 0 = not */
     double fallen_to;
@@ -140,11 +142,19 @@ static void watch_illness(struct metric_watch *w, const struct metric_record *r)
         }
 }
 
+/* A mean may be higher by so much by chance: noise leaps 2 / sqrt(pi) of its spread in the mean. */
+static double window_noise(const struct metric_watch *w)
+{
+    return NOISE_TIMES * 0.886 * w->leaps / (double)(w->n_rewards - 1) / sqrt(WINDOW);
+}
+
 static void watch_reward(struct metric_watch *w, const struct metric_record *r)
 {
     double v = first_of(r, rewards, array_len(rewards)), sum = 0, top = -INFINITY;
     if (!isfinite(v))
         return;
+    if (w->n_rewards)
+        w->leaps += fabs(v - w->window[(w->n_rewards - 1) % WINDOW]);
     w->window[w->n_rewards++ % WINDOW] = v;
     if (w->n_rewards < WINDOW)
         return;
@@ -156,8 +166,8 @@ static void watch_reward(struct metric_watch *w, const struct metric_record *r)
     if (w->n_rewards == WINDOW)
         w->base = w->best = mean;
     w->best = mean > w->best ? mean : w->best;
-    double rise = w->best - w->base;
-    if (!w->fallen_step && w->n_rewards >= COLLAPSE_AFTER && rise > RISE_LEAST * fabs(w->best) &&
+    double rise = w->best - w->base, least = fmax(RISE_LEAST * fabs(w->best), window_noise(w));
+    if (!w->fallen_step && w->n_rewards >= COLLAPSE_AFTER && rise > least &&
         top <= w->base + FALL_TO * rise) {
         w->fallen_step = r->step;
         w->fallen_to = mean;
@@ -246,13 +256,24 @@ static double newest_reward(const struct metric_watch *w)
     return k < metric_table_keys(w->table) ? metric_table_latest(w->table, k, &step) : NAN;
 }
 
+static int64_t steps_left(const struct metric_watch *w)
+{
+    return w->total > w->step ? w->total - w->step : 0;
+}
+
+/* At its pace; NaN: not known. */
+static double seconds_left(const struct metric_watch *w)
+{
+    bool is_known = w->total && w->step >= 0;
+    return is_known ? metric_watch_step_seconds(w) * (double)steps_left(w) : NAN;
+}
+
 /* It changes only when a record comes. */
 static usec_t foreseen_end(const struct metric_watch *w)
 {
-    int64_t left = w->total > w->step ? w->total - w->step : 0;
-    double rest = metric_watch_step_seconds(w) * (double)left;
-    bool is_known = left && w->step >= 0 && w->at && rest >= 0 && rest < 1e9;
-    return is_known ? w->at + (usec_t)(rest * (double)USEC_SEC) : 0;
+    double rest = seconds_left(w);
+    bool is_foreseen = steps_left(w) && w->at && rest >= 0 && rest < 1e9;
+    return is_foreseen ? w->at + (usec_t)(rest * (double)USEC_SEC) : 0;
 }
 
 void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret)
@@ -518,16 +539,13 @@ static char *latest_text(const struct metric_watch *w)
 
 static void show_progress(const struct metric_watch *w, struct training_page *p)
 {
-    double s = metric_watch_step_seconds(w);
-    int64_t left = w->total > w->step ? w->total - w->step : 0;
-    double rest = s * (double)left;
     bool known = w->total && w->step >= 0;
     p->step = w->step;
     p->total = w->total ? w->total : -1;
-    p->progress = known ? (double)(w->total - left) / (double)w->total : NAN;
-    p->eta_s = known ? rest : NAN;
+    p->progress = known ? (double)(w->total - steps_left(w)) / (double)w->total : NAN;
+    p->eta_s = seconds_left(w);
     p->eta = foreseen_end(w);
-    p->step_seconds = s;
+    p->step_seconds = metric_watch_step_seconds(w);
     p->tokens_per_s = w->tokens_per_s;
     p->updated_at = w->at;
     p->attempt = w->attempt;

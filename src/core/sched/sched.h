@@ -281,6 +281,15 @@ bool sched_explain(struct sched *s,
                    bool want_hint,
                    struct sched_why *ret);
 
+/* What else would keep it waiting if that reason (of sched_explain()) went: at most max, each with
+ * its code and text alone. 0 if it does not wait. */
+size_t sched_explain_more(struct sched *s,
+                          const char *id,
+                          usec_t now,
+                          const char *but,
+                          size_t max,
+                          struct sched_why *ret);
+
 /* What a node of its pool has for a job that waits, looked at alone. The words leave the process.
  */
 #define SCHED_LOOK_TABLE(X)                                                                        \

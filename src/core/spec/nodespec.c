@@ -113,14 +113,6 @@ static bool nodespec_is_env_name(const char *s)
     return true;
 }
 
-static bool has_control(const char *s)
-{
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            return true;
-    return false;
-}
-
 int nodespec_check_name(const char *name, struct err *err)
 {
     bool good = isalnum((unsigned char)*name) && strlen(name) <= NODESPEC_NAME_MAX;
@@ -169,9 +161,9 @@ static void check_ssh(const struct reading *r, const struct nodespec *s)
         nodespec_complain(r, "user", NULL, "node_user", MESSAGE_NO_ARGS);
     if (s->proxy_jump && !nodespec_is_word(s->proxy_jump, "._-:%@,[]"))
         nodespec_complain(r, "proxy_jump", NULL, "node_jump", MESSAGE_NO_ARGS);
-    if (s->identity_file && (has_control(s->identity_file) || *s->identity_file == '-'))
+    if (s->identity_file && (str_has_control(s->identity_file) || *s->identity_file == '-'))
         nodespec_complain(r, "identity_file", NULL, "node_identity", MESSAGE_NO_ARGS);
-    if (s->ray_bin && (*s->ray_bin != '/' || has_control(s->ray_bin)))
+    if (s->ray_bin && (*s->ray_bin != '/' || str_has_control(s->ray_bin)))
         nodespec_complain(r, "ray_bin", NULL, "node_ray_bin", MESSAGE_NO_ARGS);
 }
 

@@ -45,7 +45,7 @@ const struct field spec_keys[] = {
     {.name = "name", .type = FIELD_STR, .offset = AT(name),
      .doc = "a name for people, free text of up to 200 letters"},
     {.name = "project", .type = FIELD_STR, .offset = AT(project), .doc = "project that the job counts for"},
-    {.name = "cluster", .type = FIELD_STR, .offset = AT(cluster), .flags = FIELD_ACCEPTED,
+    {.name = "cluster", .type = FIELD_STR, .offset = AT(cluster),
      .doc = "one of the clusters of argus.yaml"},
     {.name = "pool", .type = FIELD_STRV, .offset = AT(pool),
      .doc = "a label, or several that must all match"},
@@ -98,6 +98,8 @@ const struct field spec_keys[] = {
      .doc = "steps between checkpoints; default the larger of 10 and a tenth of all steps (given, or by rows, epochs and batch)"},
     {.name = "test_freq", .type = FIELD_INT, .offset = AT(test_freq), .min = -1, .max = BIG,
      .doc = "steps between validations; -1 never"},
+    {.name = "samples", .type = FIELD_BOOL, .offset = AT(samples), .dflt = "true",
+     .doc = "of ppo and grpo: keep what the model writes in training and validation, for argus samples"},
     {.name = "overrides", .type = FIELD_STRV, .offset = AT(overrides),
      .doc = "Hydra overrides; they win, except over what the platform owns"},
     {.name = "entrypoint", .type = FIELD_STRV, .offset = AT(entrypoint), .schema =
@@ -164,10 +166,12 @@ const struct field spec_keys[] = {
      .doc = "name of the run; default: the id"},
     {.name = "hold_on_failure", .type = FIELD_SPAN, .offset = AT(hold_on_failure), .min = 0,
      .max = 604800, .doc = "how long a job that failed keeps its slots, so that people can look: argus release ends it"},
-    {.name = "after", .type = FIELD_STRV, .offset = AT(after), .flags = FIELD_ACCEPTED,
-     .doc = "jobs that must have SUCCEEDED before"},
+    {.name = "after", .type = FIELD_STRV, .offset = AT(after),
+     .doc = "jobs that must have SUCCEEDED before: refused, a pipeline waits for its steps"},
     {.name = "notify", .type = FIELD_STRV, .offset = AT(notify),
      .doc = "receivers, and of what: ops, ops:succeeded,failed"},
+    {.name = "alerts", .type = FIELD_STRV, .offset = AT(alerts),
+     .doc = "of its metrics: \"actor/entropy < 0.1 for 10 steps\", \"reward falls 20 % from best\""},
 };
 /* clang-format on */
 const size_t spec_keys_n = array_len(spec_keys);
@@ -244,6 +248,7 @@ int spec_read(const struct node *root,
         ret->checkpoint_none = true;
     }
     conf_read(spec_keys, spec_keys_n, from, ret, ps);
+    c.n_read = ps->n;
     if (root && root->kind != NODE_MAP)
         return ERR_BAD_SPEC;
     drop_blank_texts(ret);

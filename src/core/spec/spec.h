@@ -16,8 +16,7 @@
 #include "base/json.h"
 #include "base/strv.h"
 
-/* X(enumerator, word in JSON and YAML): verl's programs, then those that run an entrypoint. What
- * comes after SERVE is refused in this version. */
+/* X(enumerator, word in JSON and YAML): verl's programs, then those that run an entrypoint. */
 #define WORKLOAD_TABLE(X)                                                                          \
     X(WORKLOAD_PPO, "ppo")                                                                         \
     X(WORKLOAD_GRPO, "grpo")                                                                       \
@@ -85,6 +84,7 @@ struct spec {
     char *reward_function; /* "compute_score" when not given; NULL without a reward */
     int64_t total_epochs, total_training_steps; /* 0: not given */
     int64_t save_freq, test_freq;               /* 0: not given; -1: never */
+    bool samples;                               /* of ppo and grpo: what the model writes is kept */
     struct strv overrides;
     struct strv entrypoint;   /* of workloads that run one */
     bool entrypoint_is_shell; /* entrypoint.v[0] is one line for /bin/sh */
@@ -117,6 +117,7 @@ struct spec {
     char *tracking_backend, *tracking_uri, *tracking_project, *tracking_run;
     usec_t hold_on_failure;
     struct strv after, notify;
+    struct strv alerts; /* of its metrics, see metric_alert.h */
 };
 
 /* Read and check; lim may be NULL (no limits). *ret is whole and releasable in

@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/spec/metric_alert.h"
 #include "core/spec/restart.h"
 #include "core/spec/snapshot.h"
 #include "core/spec/spec_secret.h"
@@ -23,14 +24,35 @@ bool spec_is_given(const struct node *root, const char *path)
     return n && !node_is_null(n);
 }
 
+/* A key that could not be read has its default, of which nothing is to be said. */
 static void spec_check_complain(const struct spec_check *c,
                                 enum problem_level level,
                                 const char *field,
                                 const char *code,
                                 const struct message_arg *args)
 {
+    for (size_t i = 0; i < c->n_read; i++)
+        if (c->ps->v[i].level == PROBLEM_ERROR && str_eq(c->ps->v[i].field, field))
+            return;
     const struct node *n = node_find_path(c->root, field);
     problems_add(c->ps, level, field, n ? n->line : 0, n ? n->column : 0, code, args);
+}
+
+/* NULL: it came without places. */
+static const struct node *place_node(const struct spec_place *at)
+{
+    const struct node *n = node_find_path(at->c->root, at->field);
+    const struct node *item = n && n->kind == NODE_SEQ ? n->first : NULL;
+    for (size_t i = 0; item && i < at->item; i++)
+        item = item->next;
+    return item ? item : n;
+}
+
+/* What another check says of the item. */
+static void spec_error_at(const struct spec_place *at, const struct err *err)
+{
+    const struct node *n = place_node(at);
+    problems_add_err(at->c->ps, PROBLEM_ERROR, at->field, n ? n->line : 0, n ? n->column : 0, err);
 }
 
 void spec_problem_at(const struct spec_place *at,
@@ -38,11 +60,7 @@ void spec_problem_at(const struct spec_place *at,
                      const char *code,
                      const struct message_arg *args)
 {
-    const struct node *n = node_find_path(at->c->root, at->field);
-    const struct node *item = n && n->kind == NODE_SEQ ? n->first : NULL;
-    for (size_t i = 0; item && i < at->item; i++)
-        item = item->next;
-    n = item ? item : n;
+    const struct node *n = place_node(at);
     problems_add(at->c->ps, level, at->field, n ? n->line : 0, n ? n->column : 0, code, args);
 }
 
@@ -99,8 +117,9 @@ static void check_need(const struct spec_check *c,
                        bool given)
 {
     const char *word = workload_to_string((enum workload)s->workload);
+    bool is_notebook = s->workload == WORKLOAD_NOTEBOOK; /* a command makes its entrypoint */
     if (need == NEED_YES && !given)
-        spec_error(c, key, "workload_needs",
+        spec_error(c, key, is_notebook ? "notebook_needs" : "workload_needs",
                    MESSAGE_ARGS(MESSAGE_STR("workload", word), MESSAGE_STR("key", key)));
     if (need == NEED_NO && given)
         spec_error(c, key, "workload_not_uses",
@@ -456,18 +475,14 @@ static void check_entrypoint(const struct spec *s, const struct spec_check *c)
 static void check_job_name(const struct spec *s, const struct spec_check *c)
 {
     size_t letters = 0;
-    bool control = false;
-    for (const char *p = str_or(s->name, ""); *p; p++) {
+    for (const char *p = str_or(s->name, ""); *p; p++)
         letters += (*p & 0xc0) != 0x80;
-        control |= (unsigned char)*p < ' ' || *p == 0x7f ||
-                   ((unsigned char)*p == 0xc2 && (unsigned char)p[1] < 0xa0);
-    }
     if (letters > SPEC_JOB_NAME_MAX)
         spec_error(
             c, "name", "job_name_long",
             MESSAGE_ARGS(MESSAGE_NUM("letters", letters), MESSAGE_NUM("most", SPEC_JOB_NAME_MAX)));
-    if (control)
-        spec_error(c, "name", "job_name_control", MESSAGE_NO_ARGS);
+    if (str_has_control(str_or(s->name, "")))
+        spec_error(c, "name", "name_control", MESSAGE_NO_ARGS);
 }
 
 static void spec_check_names(const struct spec *s, const struct spec_check *c)
@@ -476,10 +491,22 @@ static void spec_check_names(const struct spec *s, const struct spec_check *c)
     check_job_name(s, c);
     if (s->id && spec_check_id(s->id, &err) < 0)
         spec_error_of(c, "submission_id", &err);
-    for (size_t i = 0; i < s->after.n; i++)
-        if (spec_check_id(s->after.v[i], &err) < 0)
-            spec_error_of(c, "after", &err);
     check_secrets(s, c);
+}
+
+static void check_alerts(const struct spec *s, const struct spec_check *c)
+{
+    if (s->alerts.n > METRIC_ALERTS_MAX)
+        spec_error(c, "alerts", "metric_alerts_many",
+                   MESSAGE_ARGS(MESSAGE_NUM("most", METRIC_ALERTS_MAX)));
+    for (size_t i = 0; i < s->alerts.n; i++) {
+        struct metric_alert a = {0};
+        struct err err = {0};
+        const struct spec_place at = {.c = c, .field = "alerts", .item = i};
+        if (metric_alert_parse(s->alerts.v[i], &a, &err) < 0)
+            spec_error_at(&at, &err);
+        metric_alert_release(&a);
+    }
 }
 
 void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct spec_check *c)
@@ -497,6 +524,7 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
     check_classes(s, c);
     check_idle(s, c);
     check_tracking(s, c);
+    check_alerts(s, c);
     if (s->reward_fn_path)
         spec_read_reward(s, c);
     spec_check_overrides(s, c);

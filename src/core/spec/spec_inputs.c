@@ -150,57 +150,61 @@ static void put_part(struct spec *s, enum spec_replaced part, const struct strv 
         strv_add(list, texts->v[i]);
 }
 
-static const char *const reward_names[] = {"custom_reward_function.name",
-                                           "reward.custom_reward_function.name"};
+/* `s`, or its copy from the first change on. */
+struct final {
+    const struct spec *s;
+    struct spec *held;
+    bool is_copied;
+};
 
-static bool has_reward_name(const struct spec *s)
+static struct spec *final_copy(struct final *f)
 {
-    for (size_t i = 0; i < array_len(reward_names); i++)
-        if (spec_override_find(s, reward_names[i]))
-            return true;
-    return false;
+    if (!f->is_copied)
+        spec_copy(f->held, f->s);
+    f->is_copied = true;
+    return f->held;
 }
 
-static void put_reward_name(struct spec *s)
+/* The texts of the last override of this key; none where they are only known later. False: there is
+ * no such override. */
+static bool find_texts(const struct spec *s, const char *key, struct strv *ret)
 {
-    for (size_t i = 0; i < array_len(reward_names); i++) {
-        const char *value = spec_override_find(s, reward_names[i]);
-        _cleanup_(freep) char *text = value ? xasprintf("%s=%s", reward_names[i], value) : NULL;
-        struct hydra_value v = {0};
-        if (text && hydra_read(text, &v) == HYDRA_FINE && v.is_known && v.texts.n == 1)
-            set_str(&s->reward_function, v.texts.v[0]);
-        hydra_value_release(&v);
+    const char *value = spec_override_find(s, key);
+    *ret = (struct strv){0};
+    if (!value)
+        return false;
+    _cleanup_(freep) char *text = xasprintf("%s=%s", key, value);
+    struct hydra_value v;
+    if (hydra_read(text, &v) == HYDRA_FINE && v.is_known) {
+        *ret = v.texts;
+        v.texts = (struct strv){0};
+    }
+    hydra_value_release(&v);
+    return true;
+}
+
+static void put_reward_name(struct final *f)
+{
+    static const char *const keys[] = {"custom_reward_function.name",
+                                       "reward.custom_reward_function.name"};
+    for (size_t i = 0; i < array_len(keys); i++) {
+        struct strv texts;
+        if (find_texts(f->s, keys[i], &texts) && texts.n == 1)
+            set_str(&final_copy(f)->reward_function, texts.v[0]);
+        strv_release(&texts);
     }
 }
 
-/* The override that goes before what `p` is of, the last one of its key. NULL: none. */
-static const char *placed_value(const struct spec *s, const struct placed *p)
-{
-    return spec_is_placed(s, p) ? spec_override_find(s, p->key) : NULL;
-}
-
-static bool has_placed(const struct spec *s)
-{
-    for (size_t i = 0; s->overrides.n && i < array_len(placed_keys); i++)
-        if (placed_value(s, &placed_keys[i]))
-            return true;
-    return false;
-}
-
-static unsigned put_placed(const struct spec *s, struct spec *ret)
+static unsigned put_placed(struct final *f)
 {
     unsigned replaced = 0;
     for (size_t i = 0; i < array_len(placed_keys); i++) {
         const struct placed *p = &placed_keys[i];
-        const char *value = placed_value(s, p);
-        if (!value)
+        struct strv texts;
+        if (!spec_is_placed(f->s, p) || !find_texts(f->s, p->key, &texts))
             continue;
-        _cleanup_(freep) char *text = xasprintf("%s=%s", p->key, value);
-        struct hydra_value v;
-        bool known = hydra_read(text, &v) == HYDRA_FINE && v.is_known;
-        const struct strv none = {0};
-        put_part(ret, p->part, known ? &v.texts : &none);
-        hydra_value_release(&v);
+        put_part(final_copy(f), p->part, &texts);
+        strv_release(&texts);
         replaced |= p->part;
     }
     return replaced;
@@ -208,13 +212,10 @@ static unsigned put_placed(const struct spec *s, struct spec *ret)
 
 const struct spec *spec_final(const struct spec *s, struct spec *held, unsigned *ret_replaced)
 {
+    struct final f = {.s = s, .held = held};
     *held = (struct spec){0};
-    *ret_replaced = 0;
-    if (!has_placed(s) && !(s->reward_fn_path && has_reward_name(s)))
-        return s;
-    spec_copy(held, s);
-    *ret_replaced = put_placed(s, held);
+    *ret_replaced = put_placed(&f);
     if (s->reward_fn_path || (*ret_replaced & SPEC_REPLACED_REWARD))
-        put_reward_name(held);
-    return held;
+        put_reward_name(&f);
+    return f.is_copied ? held : s;
 }

@@ -12,6 +12,7 @@ extern const size_t spec_keys_n;
 struct spec_check {
     const struct node *root; /* may be NULL: no places */
     struct problems *ps;
+    size_t n_read; /* of ps: what was told of keys whose value could not be read */
 };
 
 void spec_error(const struct spec_check *c,

@@ -103,6 +103,16 @@ static void test_relations(void **state)
     assert_int_equal(access_relation(&who, "bob", ""), ACCESS_OTHER);
 }
 
+/* Not by seeing everything: that is for reading what is the program's own. */
+static void test_answers_are_for_who_configures(void **state)
+{
+    (void)state;
+    for (int role = ACCESS_VIEWER; role <= ACCESS_ADMIN; role++) {
+        struct access_who who = {.user = "eve", .role = (enum access_role)role, .sees_all = true};
+        assert_int_equal(access_sees_answers(&who), role == ACCESS_ADMIN);
+    }
+}
+
 static void test_submitting(void **state)
 {
     struct access_who who = {.user = "ann", .role = ACCESS_USER, .projects = "llm"};
@@ -207,10 +217,15 @@ static void test_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cell), cmocka_unit_test(test_more_role_is_never_less),
-        cmocka_unit_test(test_relations),  cmocka_unit_test(test_snapshots),
-        cmocka_unit_test(test_submitting), cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_every_cell),
+        cmocka_unit_test(test_more_role_is_never_less),
+        cmocka_unit_test(test_answers_are_for_who_configures),
+        cmocka_unit_test(test_relations),
+        cmocka_unit_test(test_snapshots),
+        cmocka_unit_test(test_submitting),
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_shared),
     };
     return cmocka_run_group_tests_name("core/access", tests, NULL, NULL);
 }

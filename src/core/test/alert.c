@@ -16,7 +16,9 @@
 #include "base/digest/hash.h"
 #include "base/str.h"
 #include "base/unit_message.h"
+#include "core/alert/alert_cause.h"
 #include "core/alert/alert_form.h"
+#include "core/alert/incident_rows.h"
 
 static const unsigned char SEED[16] = {1};
 static const usec_t T = 1700000000 * USEC_SEC;
@@ -314,6 +316,61 @@ static void test_one_cause_is_one_incident(void **state)
     }
 }
 
+static void see_root_at(struct world *w, const char *node, bool misses_root, usec_t now)
+{
+    struct alert_where where = {.cluster = "default", .misses_root = misses_root};
+    struct alert_fact fact = {"unhealthy", 0, "yes"};
+    struct strv suspects = {0};
+    alert_suspects(ALERT_OF_NODE, &where, &suspects);
+    struct alert_subject s = {
+        .of = ALERT_OF_NODE, .name = node, .v = &fact, .n = 1, .suspects = &suspects, .gpus = 8};
+    alert_table_see(w->t, &w->rules, &s, now);
+    strv_release(&suspects);
+}
+
+static void blind_job_on(struct world *w, const char *job, const char *node, usec_t now)
+{
+    struct strv nodes = {0}, suspects = {0};
+    strv_add(&nodes, node);
+    struct alert_where where = {.cluster = "default", .nodes = &nodes};
+    struct alert_fact fact = {"unknown", 0, "yes"};
+    alert_suspects(ALERT_OF_JOB, &where, &suspects);
+    struct alert_subject s = {
+        .of = ALERT_OF_JOB, .name = job, .v = &fact, .n = 1, .suspects = &suspects, .gpus = 8};
+    alert_table_see(w->t, &w->rules, &s, now);
+    strv_release(&suspects);
+    strv_release(&nodes);
+}
+
+/* The root that is away on one node is that node's trouble, away everywhere the root's own. */
+static void test_a_root_that_is_away_somewhere(void **state)
+{
+    static const char rules[] =
+        LOST "\nsick: {of: node, when: unhealthy == yes, text: 'sick'}\n"
+             "away: {of: root, when: ok == no, severity: critical, text: 'away'}";
+    (void)state;
+    for (int all = 0; all < 2; all++) {
+        struct world w = world_new(rules);
+        blind_job_on(&w, "a", "w1", T);
+        see_root_at(&w, "w1", true, T + USEC_SEC);
+        blind_job_on(&w, "b", "w1", T + 2 * USEC_SEC);
+        assert_int_equal(open_incidents(&w), 1);
+        see_root_at(&w, "w2", all, T + 3 * USEC_SEC); /* w2 is sick of something else, or not */
+        assert_int_equal(open_incidents(&w), 2);
+        if (all)
+            see(&w, ALERT_OF_ROOT, ALERT_ROOT_NAME, (struct alert_fact){"ok", 0, "no"}, NULL,
+                T + 4 * USEC_SEC);
+        assert_int_equal(open_incidents(&w), all ? 1 : 2);
+        struct incident *x;
+        for (size_t i = 0; (x = incident_at(w.t, i)); i++)
+            if (x->open && !all)
+                assert_int_equal(x->alerts.n, !strcmp(x->cause, "node/w1") ? 3 : 1);
+            else if (x->open)
+                assert_int_equal(x->alerts.n, !strcmp(x->cause, "root/shared") ? 5 : 0);
+        world_end(&w);
+    }
+}
+
 static void test_what_is_gone_ends_and_what_is_kept_stays(void **state)
 {
     struct world w = world_new(LOST);
@@ -366,17 +423,121 @@ static void test_what_one_user_has_open_is_bounded(void **state)
     world_end(&w);
 }
 
+static void restore_row(enum incident_row of,
+                        const char *id,
+                        const char *body,
+                        usec_t at,
+                        void *arg)
+{
+    struct incident i;
+    struct alert a;
+    (void)at;
+    (void)id;
+    if (of == INCIDENT_ROW) {
+        assert_true(incident_read(body, &i));
+        alert_table_restore(arg, &i);
+        return;
+    }
+    assert_true(incident_read_alert(body, &a));
+    assert_true(alert_table_restore_alert(arg, &a));
+}
+
+struct written {
+    size_t rows, bytes, removed;
+};
+
+static void count_row(enum incident_row of, const char *id, const char *body, usec_t at, void *arg)
+{
+    struct written *w = arg;
+    (void)of;
+    (void)id;
+    (void)at;
+    w->rows++;
+    w->bytes += body ? strlen(body) : 0;
+    w->removed += !body;
+}
+
+static struct written write_first(const struct world *w)
+{
+    struct written n = {0};
+    incident_write(incident_at(w->t, 0), count_row, &n);
+    return n;
+}
+
+/* An event writes what it changed, however many alerts its incident has. */
+static void test_an_event_writes_what_it_changed(void **state)
+{
+    struct world w = world_new(LOST);
+    struct incident *of = NULL;
+    (void)state;
+    lose_node(&w, T);
+    lose_jobs(&w, 100, 101, T);
+    (void)write_first(&w);
+    lose_jobs(&w, 101, 102, T);
+    struct written small = write_first(&w), last = {0};
+    for (int k = 102; k < 100 + INCIDENT_ALERTS_MAX - 1; k++) {
+        lose_jobs(&w, k, k + 1, T);
+        last = write_first(&w);
+    }
+    assert_int_equal(incident_at(w.t, 0)->alerts.n, INCIDENT_ALERTS_MAX);
+    assert_int_equal(small.rows, 2); /* the incident and the alert */
+    assert_int_equal(last.rows, 2);
+    assert_true(last.bytes <= small.bytes + 20); /* numbers with more digits */
+    assert_int_equal(write_first(&w).rows, 1);
+    struct alert *a = alert_table_find(w.t, "a7", &of);
+    assert_true(alert_table_ack(a, of, "boss", NULL, T));
+    assert_int_equal(write_first(&w).rows, 2);
+
+    incident_alert(of, 0)->open = false; /* one that is over and was told makes room for another */
+    strv_add(&incident_alert(of, 0)->told, "ops");
+    lose_jobs(&w, 1000, 1001, T);
+    struct written dropped = write_first(&w);
+    assert_int_equal(dropped.rows, 3);
+    assert_int_equal(dropped.removed, 1);
+    assert_int_equal(write_first(&w).rows, 1);
+    struct written erased = {0};
+    incident_erase(of, count_row, &erased);
+    assert_int_equal(erased.removed, 1 + INCIDENT_ALERTS_MAX);
+    world_end(&w);
+}
+
+/* Rows that an argusd of before wrote have their alerts in them: they are written anew once. */
+static void test_an_incident_of_before_is_written_anew(void **state)
+{
+    struct world w = world_new(LOST);
+    struct incident i;
+    struct alert a;
+    (void)state;
+    assert_true(incident_read(
+        "{\"id\":\"i3\",\"seq\":3,\"cause\":\"node/w1\",\"open\":true,\"rows\":1,\"alerts\":["
+        "{\"id\":\"a4\",\"rule\":\"lost\",\"of\":\"node\",\"name\":\"w1\",\"open\":true},"
+        "{\"id\":\"a9\",\"rule\":\"blind\",\"of\":\"job\",\"name\":\"j\",\"open\":true}]}",
+        &i));
+    alert_table_restore(w.t, &i);
+    assert_true(incident_at(w.t, 0)->is_dirty);
+    struct world v = world_new(LOST);
+    incident_write(incident_at(w.t, 0), restore_row, v.t);
+    assert_int_equal(write_first(&w).rows, 1);
+    assert_int_equal(incident_at(v.t, 0)->alerts.n, 2);
+    assert_string_equal(incident_alert(incident_at(v.t, 0), 1)->id, "a9");
+    assert_false(incident_at(v.t, 0)->is_dirty);
+    assert_false(incident_read("{\"id\":\"i3\",\"seq\":3}", &i));
+    assert_false(incident_read_alert("{\"id\":\"a1\",\"rule\":\"r\",\"name\":\"n\"}", &a));
+    assert_true(incident_read_alert(
+        "{\"id\":\"a1\",\"rule\":\"r\",\"name\":\"n\",\"incident\":\"i99\"}", &a));
+    assert_false(alert_table_restore_alert(v.t, &a)); /* nobody has it */
+    field_release(&alert_table_of_alert, &a);
+    world_end(&w);
+    world_end(&v);
+}
+
 static void test_a_restart_forgets_nothing(void **state)
 {
     struct world w = world_new(LOST), v = world_new(LOST);
     (void)state;
     lose_node(&w, T);
     lose_jobs(&w, 0, 8, T);
-    _cleanup_(freep) char *row =
-        field_to_text(&incident_table, incident_at(w.t, 0), FIELD_STORED, FIELD_ROW);
-    struct incident i = {0};
-    assert_true(field_from_text(&incident_table, row, FIELD_STORED, &i));
-    alert_table_restore(v.t, &i);
+    incident_write(incident_at(w.t, 0), restore_row, v.t);
     lose_node(&v, T + USEC_SEC); /* it is open already */
     lose_jobs(&v, 0, 8, T + USEC_SEC);
     assert_int_equal(incident_at(v.t, 0)->alerts.n, 9);
@@ -627,9 +788,26 @@ static void test_filling(void **state)
     struct buf out = BUF_INIT(2000);
     (void)state;
     alert_fill("{a} {b:percent} {c:bytes} {d:span} {e} {a",
-               "{\"a\":\"{b}\\n\",\"b\":0.04,\"c\":1073741824,\"d\":90}", &out);
+               "{\"a\":\"{b}\\n\",\"b\":0.04,\"c\":1073741824,\"d\":90}", MESSAGE_ENGLISH, &out);
     assert_string_equal(buf_str(&out), "{b}  4 % 1 GiB 1m30s ? {a");
     buf_release(&out);
+}
+
+/* What a fact of a message says is heard in the reader's language, in sentences and as a fact. */
+static void test_a_fact_that_is_a_message(void **state)
+{
+    static const char args[] =
+        "{\"reason\":{\"code\":\"no_reason_known\",\"args\":\"{}\"},\"n\":2}";
+    struct buf out = BUF_INIT(2000);
+    (void)state;
+    alert_fill("lost: {reason}; ", args, MESSAGE_ENGLISH, &out);
+    alert_fill("{reason}", args, MESSAGE_CHINESE, &out);
+    assert_string_equal(buf_str(&out), "lost: no reason is known; 原因未知");
+    buf_release(&out);
+    char *facts = alert_facts_said(args, MESSAGE_ENGLISH);
+    assert_string_equal(facts, "{\"reason\":\"no reason is known\",\"n\":2}");
+    free(facts);
+    assert_null(alert_facts_said(NULL, MESSAGE_ENGLISH));
 }
 
 static void test_report(void **state)
@@ -703,8 +881,11 @@ int main(void)
         cmocka_unit_test(test_an_unknown_fact_is_refused_with_the_nearest),
         cmocka_unit_test(test_for_and_hysteresis),
         cmocka_unit_test(test_one_cause_is_one_incident),
+        cmocka_unit_test(test_a_root_that_is_away_somewhere),
         cmocka_unit_test(test_what_is_gone_ends_and_what_is_kept_stays),
         cmocka_unit_test(test_what_one_user_has_open_is_bounded),
+        cmocka_unit_test(test_an_event_writes_what_it_changed),
+        cmocka_unit_test(test_an_incident_of_before_is_written_anew),
         cmocka_unit_test(test_a_restart_forgets_nothing),
         cmocka_unit_test(test_routes_silences_and_quiet_hours),
         cmocka_unit_test(test_bad_receivers),
@@ -713,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_a_200_may_be_a_failure),
         cmocka_unit_test(test_mail),
         cmocka_unit_test(test_filling),
+        cmocka_unit_test(test_a_fact_that_is_a_message),
         cmocka_unit_test(test_report),
     };
     hash_init();

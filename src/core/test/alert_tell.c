@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "base/unit_message.h"
 #include "core/alert/alert_cause.h"
+#include "core/alert/incident_rows.h"
 
 static const unsigned char SEED[16] = {2};
 static const usec_t T = 1700000000 * USEC_SEC;
@@ -29,6 +30,7 @@ enum { RECEIVERS = 5, NODES = 3, JOBS = 6, STEPS = 120, LINE_MAX_ = 6, SILENCES_
 
 #define RULES                                                                                      \
     "lost: {of: node, when: alive == no, severity: critical, text: 'lost {name}'}\n"               \
+    "deaf: {of: node, when: ssh_away == yes, severity: critical, text: 'deaf'}\n"                  \
     "sick: {of: node, when: unhealthy == yes, for: 20s, text: 'sick'}\n"                           \
     "failed: {of: job, when: event == failed, keep: 1h, text: 'failed'}\n"                         \
     "done: {of: job, when: event == done, keep: 1m, severity: info, text: 'done'}\n"               \
@@ -52,8 +54,8 @@ struct world {
     struct alert_silence silences[SILENCES_MAX];
     size_t n_silences;
     struct sent *sent, **tail;
-    struct strv rows; /* of incidents, as the store has them */
-    struct map *fate; /* "a1/r0" -> "taken" "refused"; "a1" -> "silenced" */
+    struct pairs store; /* the rows of incidents, then those of alerts: "1/a17" */
+    struct map *fate;   /* "a1/r0" -> "taken" "refused"; "a1" -> "silenced" */
     usec_t now, down_until[RECEIVERS];
     uint64_t step;
     bool lost[NODES], sick[NODES], blind[JOBS];
@@ -151,7 +153,7 @@ static void world_close(struct world *w)
         sent_drop(w, &w->sent);
     for (size_t k = 0; k < w->n_silences; k++)
         field_release(&alert_silence_table, &w->silences[k]);
-    strv_release(&w->rows);
+    pairs_release(&w->store);
     map_free(w->fate);
     alert_table_free(w->t);
     alert_rules_release(&w->rules);
@@ -239,13 +241,57 @@ static void world_send(struct world *w, bool all_well)
 
 /* ---- the store ---- */
 
+/* "" is a row that was taken out. */
+static void world_put_row(enum incident_row of,
+                          const char *id,
+                          const char *body,
+                          usec_t at,
+                          void *arg)
+{
+    struct world *w = arg;
+    char key[ALERT_ID_MAX + 4];
+    (void)at;
+    text_printf(key, "%d/%s", (int)of, id);
+    pairs_set(&w->store, key, body ? body : "");
+}
+
+/* Whatever has changed was marked: the store has every row as it would be written now. */
+static void check_rows(const struct world *w, const struct incident *i)
+{
+    for (size_t k = 0; k < i->alerts.n; k++) {
+        const struct alert *a = incident_alert(i, k);
+        _cleanup_(freep) char *row =
+            field_to_text(&alert_table_of_alert, a, FIELD_STORED, FIELD_ROW);
+        char key[ALERT_ID_MAX + 4];
+        text_printf(key, "%d/%s", (int)INCIDENT_ROW_ALERT, a->id);
+        const char *stored = pairs_find(&w->store, key);
+        if (!stored || strcmp(stored, row) != 0)
+            fail_msg("the store has %s, and not %s", stored ? stored : "nothing", row);
+        assert_string_equal(a->incident, i->id);
+    }
+}
+
 static void world_save(struct world *w)
 {
     struct incident *i;
-    strv_release(&w->rows);
-    for (size_t k = 0; (i = incident_at(w->t, k)); k++) {
-        _cleanup_(freep) char *row = field_to_text(&incident_table, i, FIELD_STORED, FIELD_ROW);
-        strv_add(&w->rows, row);
+    for (size_t k = 0; (i = incident_at(w->t, k)); k++)
+        incident_write(i, world_put_row, w);
+    for (size_t k = 0; (i = incident_at(w->t, k)); k++)
+        check_rows(w, i);
+}
+
+static void world_restore_row(struct world *w, enum incident_row of, const char *body)
+{
+    struct incident i;
+    struct alert a;
+    if (!*body)
+        return;
+    if (of == INCIDENT_ROW) {
+        assert_true(incident_read(body, &i));
+        alert_table_restore(w->t, &i);
+    } else {
+        assert_true(incident_read_alert(body, &a));
+        assert_true(alert_table_restore_alert(w->t, &a));
     }
 }
 
@@ -259,11 +305,10 @@ static void world_crash(struct world *w, bool before_the_disk)
             at = &(*at)->next;
     alert_table_free(w->t);
     w->t = alert_table_new(SEED);
-    for (size_t k = 0; k < w->rows.n; k++) {
-        struct incident i = {0};
-        assert_true(field_from_text(&incident_table, w->rows.v[k], FIELD_STORED, &i));
-        alert_table_restore(w->t, &i);
-    }
+    for (int of = INCIDENT_ROW; of <= INCIDENT_ROW_ALERT; of++)
+        for (size_t k = w->store.n; k-- > 0;) /* whichever alert comes first */
+            if (w->store.v[k].key[0] == '0' + of)
+                world_restore_row(w, (enum incident_row)of, w->store.v[k].value);
 }
 
 /* ---- what happens ---- */
@@ -573,6 +618,22 @@ static void test_jobs_that_are_hit_later_are_told(void **state)
     world_close(&w);
 }
 
+/* What is wrong with a node for days keeps nobody from hearing at once that it is lost. */
+static void test_a_trouble_of_before_hides_no_other(void **state)
+{
+    struct world w;
+    (void)state;
+    plain_open(&w, ONE_RECEIVER);
+    world_see(&w, ALERT_OF_NODE, "w0", (struct alert_fact){"ssh_away", 0, "yes"});
+    plain_run(&w, 2 * USEC_MIN);
+    assert_string_equal(plain_said(&w), "opened 1");
+    w.lost[0] = w.sick[0] = true;
+    plain_run(&w, 40 * USEC_SEC);
+    assert_string_equal(plain_said(&w), "opened 1, grew 3");
+    assert_null(incident_at(w.t, 1));
+    world_close(&w);
+}
+
 static void test_a_root_that_is_away_is_two_messages(void **state)
 {
     struct world w;
@@ -678,7 +739,7 @@ static void test_a_row_of_before_is_told_no_more(void **state)
     (void)state;
     plain_open(&w, ONE_RECEIVER);
     for (size_t k = 0; k < array_len(rows); k++)
-        strv_add(&w.rows, rows[k]);
+        pairs_set(&w.store, k ? "0/i2" : "0/i1", rows[k]);
     world_crash(&w, false);
     w.lost[0] = true;
     plain_run(&w, USEC_HOUR);
@@ -693,6 +754,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jobs_that_are_hit_later_are_told),
+        cmocka_unit_test(test_a_trouble_of_before_hides_no_other),
         cmocka_unit_test(test_a_root_that_is_away_is_two_messages),
         cmocka_unit_test(test_a_night_is_told_in_the_morning),
         cmocka_unit_test(test_a_share_that_is_used_up),

@@ -211,6 +211,33 @@ static void overrides_replace_ours_and_come_last(void **state)
     made_release(&m);
 }
 
+static void samples_go_below_the_job(void **state)
+{
+    static const char rollout[] = "++trainer.rollout_data_dir=/private/jobs/g/samples/rollout";
+    static const char val[] = "++trainer.validation_data_dir=/private/jobs/g/samples/validation";
+    static const struct {
+        const char *line;
+        bool has_rollout, has_val;
+    } rows[] = {
+        {"", true, true},
+        {"samples: false\n", false, false},
+        {"overrides: ['trainer.rollout_data_dir=null']\n", false, true},
+        {"overrides: ['++trainer.validation_data_dir=/private/v']\n", true, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(rows); i++) {
+        struct made m;
+        _cleanup_(freep) char *yaml = xasprintf(GRPO "%s", rows[i].line);
+        make(yaml, "0.9.1", &m);
+        assert_int_equal(strv_has(&m.cmd.argv, rollout), rows[i].has_rollout);
+        assert_int_equal(strv_has(&m.cmd.argv, val), rows[i].has_val);
+        bool has_any = rows[i].has_rollout || rows[i].has_val;
+        assert_string_equal(env(&m, "ARGUS_SAMPLES"),
+                            has_any ? "/private/jobs/g/samples" : "(none)");
+        made_release(&m);
+    }
+}
+
 static void save_freq(void **state)
 {
     static const struct {
@@ -554,6 +581,7 @@ int main(void)
         cmocka_unit_test(a_restart_resumes_from_its_own),
         cmocka_unit_test(reward_modules),
         cmocka_unit_test(overrides_replace_ours_and_come_last),
+        cmocka_unit_test(samples_go_below_the_job),
         cmocka_unit_test(save_freq),
         cmocka_unit_test(small_hosts_get_one_storage_thread),
         cmocka_unit_test(the_spec_wins_over_the_config),

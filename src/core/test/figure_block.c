@@ -64,25 +64,25 @@ enum { RECORDS = 40 };
 /* A file of random records, and where each begins. */
 static void fill_file(struct buf *file, struct figure_record **wrote, size_t *starts)
 {
-    struct figure_before *before = xcalloc(1, sizeof(*before));
+    struct figure_before before = {0};
     for (int i = 0; i < RECORDS; i++) {
         wrote[i] = any_record((int64_t)i * FIGURE_ROLL, (int)roll_dice(3) * 4);
         starts[i] = file->len;
-        assert_int_equal(figure_record_put(wrote[i], before, file), 0);
+        assert_int_equal(figure_record_put(wrote[i], &before, file), 0);
     }
-    free(before);
+    figure_before_release(&before);
 }
 
 /* How many records can be read, each the one that was written. */
 static int count_good(const unsigned char *p, size_t n, struct figure_record **wrote, int *ret_end)
 {
-    struct figure_before *before = xcalloc(1, sizeof(*before));
+    struct figure_before before = {0};
     struct figure_record *got = xcalloc(1, sizeof(*got));
     size_t at = 0;
     int good = 0;
-    while ((*ret_end = figure_record_get(p, n, &at, before, got)) > 0)
+    while ((*ret_end = figure_record_get(p, n, &at, &before, got)) > 0)
         assert_true(is_same(got, wrote[good++]));
-    free(before);
+    figure_before_release(&before);
     free(got);
     return good;
 }
@@ -122,23 +122,23 @@ static void test_small(void **state)
 {
     (void)state;
     struct figure_record *r = xcalloc(1, sizeof(*r));
-    struct figure_before *before = xcalloc(1, sizeof(*before));
+    struct figure_before before = {0};
     struct buf file = BUF_INIT(1 << 20);
     r->n_gpus = 8;
     for (size_t c = 0; c < figure_columns(8); c++)
         for (int i = 0; i < FIGURE_ROLL; i++)
             r->samples[c][i] = 81559;
-    assert_int_equal(figure_record_put(r, before, &file), 0);
+    assert_int_equal(figure_record_put(r, &before, &file), 0);
     size_t first = file.len;
-    assert_int_equal(figure_record_put(r, before, &file), 0);
+    assert_int_equal(figure_record_put(r, &before, &file), 0);
     assert_true(file.len - first < 20);
     /* No room: nothing is built upon, and the next one begins anew. */
     struct buf tiny = BUF_INIT(10);
-    assert_int_equal(figure_record_put(r, before, &tiny), -EMSGSIZE);
-    assert_false(before->is_begun);
+    assert_int_equal(figure_record_put(r, &before, &tiny), -EMSGSIZE);
+    assert_false(before.is_begun);
     buf_release(&tiny);
     buf_release(&file);
-    free(before);
+    figure_before_release(&before);
     free(r);
 }
 

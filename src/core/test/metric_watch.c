@@ -188,6 +188,23 @@ static void a_flat_or_rising_reward_is_fine(void **state)
     metric_watch_free(rising);
 }
 
+/* A reward of noise alone: a mean of eight that is higher by chance is no rise to fall back from.
+ */
+static void noise_is_no_collapse(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        struct metric_watch *w = metric_watch_new();
+        uint32_t dice = seed;
+        for (int i = 1; i <= 400; i++) {
+            dice = (dice * 1103515245u + 12345u) & 0x7fffffffu;
+            feed_reward(w, i, 0.05 + 0.1 * (dice >> 16 & 0x3ff) / 1023);
+        }
+        assert_false(collapsed(w));
+        metric_watch_free(w);
+    }
+}
+
 static void a_restart_voids_what_it_runs_again(void **state)
 {
     (void)state;
@@ -283,6 +300,7 @@ int main(void)
         cmocka_unit_test(tells_what_is_no_number_until_now),
         cmocka_unit_test(sees_a_reward_fall_back),
         cmocka_unit_test(a_flat_or_rising_reward_is_fine),
+        cmocka_unit_test(noise_is_no_collapse),
         cmocka_unit_test(a_restart_voids_what_it_runs_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

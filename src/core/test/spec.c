@@ -230,18 +230,6 @@ static void jobs_that_are_named(void **state)
     release(&x);
 }
 
-static void later_keys_warn(void **state)
-{
-    static const char *const lines[][2] = {
-        {"after: [b]", "after"},
-    };
-    (void)state;
-    for (size_t i = 0; i < array_len(lines); i++) {
-        _cleanup_(freep) char *yaml = xasprintf(PPO "%s\n", lines[i][0]);
-        warned(yaml, lines[i][1], "not_acted_on");
-    }
-}
-
 static void warnings(void **state)
 {
     (void)state;
@@ -322,7 +310,7 @@ static void refusals(void **state)
         {PPO "overrides: ['++" TOOLS "=/s/../etc/x']\n", "overrides", "path_outside_root"},
         {PPO "overrides: ['" TOOLS "=${USER_ROOT}/../bob/x']\n", "overrides", "path_of_other_user"},
         {"workload: rocket\n", "workload", "not_one_of"},
-        {"workload: notebook\n", "entrypoint", "workload_needs"},
+        {"workload: notebook\n", "entrypoint", "notebook_needs"},
         {"workload: serve\n", "entrypoint", "workload_needs"},
         {"workload: tune\nentrypoint: a\noverrides: [a=b]\n", "overrides", "workload_no_overrides"},
         {"workload: data\nentrypoint: a\nsave_freq: 10\n", "save_freq", "workload_not_uses"},
@@ -641,9 +629,9 @@ static void texts_with_a_limit(void **state)
     _cleanup_(freep) char *beyond =
         xasprintf("workload: ray\nentrypoint: a\nname: %s\n", long_name);
     refused(beyond, "name", "job_name_long");
-    refused("workload: ray\nentrypoint: a\nname: \"a\\nb\"\n", "name", "job_name_control");
-    refused("workload: ray\nentrypoint: a\nname: \"a\\x1b[31m\"\n", "name", "job_name_control");
-    refused("workload: ray\nentrypoint: a\nname: \"a\\x9bm\"\n", "name", "job_name_control");
+    refused("workload: ray\nentrypoint: a\nname: \"a\\nb\"\n", "name", "name_control");
+    refused("workload: ray\nentrypoint: a\nname: \"a\\x1b[31m\"\n", "name", "name_control");
+    refused("workload: ray\nentrypoint: a\nname: \"a\\x9bm\"\n", "name", "name_control");
     refused("workload: ray\nentrypoint: ['']\n", "entrypoint", "entrypoint_no_program");
     refused("workload: ray\nentrypoint: [\" \", a]\n", "entrypoint", "entrypoint_no_program");
     refused("workload: ray\nentrypoint: \" \\n\"\n", "entrypoint", "entrypoint_empty");
@@ -962,7 +950,6 @@ int main(void)
         cmocka_unit_test(snapshots_are_named),
         cmocka_unit_test(paths_of_argus_are_refused),
         cmocka_unit_test(jobs_that_are_named),
-        cmocka_unit_test(later_keys_warn),
         cmocka_unit_test(warnings),
         cmocka_unit_test(all_problems_at_once_with_places),
         cmocka_unit_test(refusals),

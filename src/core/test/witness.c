@@ -31,6 +31,24 @@ static const struct {
      WITNESS_UNKNOWN},
     {{.ray = WITNESS_RAY_RUNNING, .files = WITNESS_FILES_BEAT, .beat_age = S(1)}, WITNESS_STARTED},
     {{.ray = WITNESS_RAY_RUNNING, .files = WITNESS_FILES_BEAT, .beat_age = S(50)}, WITNESS_UNKNOWN},
+    /* Ray missed the death of its supervisor, and says so when it is asked */
+    {{.ray = WITNESS_RAY_RUNNING,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = S(70),
+      .was_running = true,
+      .is_unwatched = true},
+     WITNESS_LOST},
+    {{.ray = WITNESS_RAY_RUNNING,
+      .files = WITNESS_FILES_BEAT,
+      .beat_age = S(1),
+      .is_unwatched = true},
+     WITNESS_STARTED},
+    {{.ray = WITNESS_RAY_RUNNING,
+      .files = WITNESS_FILES_BLIND,
+      .files_for = S(70),
+      .was_running = true,
+      .is_unwatched = true},
+     WITNESS_UNKNOWN},
     {{.ray = WITNESS_RAY_RUNNING,
       .was_running = true,
       .files = WITNESS_FILES_NONE,
@@ -182,17 +200,20 @@ static void test_never_lost_by_one_witness(void **state)
     for (int ray = 0; ray <= WITNESS_RAY_GONE; ray++)
         for (int files = 0; files <= WITNESS_FILES_EXIT; files++)
             for (size_t i = 0; i < 512; i++)
-                for (int run = 0; run < 4; run++) {
+                for (int run = 0; run < 8; run++) {
                     struct witness w = {.ray = (enum witness_ray)ray,
                                         .files = (enum witness_files)files,
                                         .ray_for = ages[i & 7],
                                         .files_for = ages[i >> 3 & 7],
                                         .beat_age = ages[i >> 6],
                                         .was_running = run & 1,
-                                        .is_stopping = run & 2};
+                                        .is_stopping = run & 2,
+                                        .is_unwatched = run & 4};
                     enum witness_verdict v = witness_judge(&w);
                     bool gone = ray == WITNESS_RAY_GONE && files == WITNESS_FILES_BEAT;
-                    bool over = ray == WITNESS_RAY_OVER || ray == WITNESS_RAY_ABSENT || gone;
+                    bool stale = ray == WITNESS_RAY_RUNNING && w.is_unwatched;
+                    bool over =
+                        ray == WITNESS_RAY_OVER || ray == WITNESS_RAY_ABSENT || gone || stale;
                     bool beating = files == WITNESS_FILES_BEAT && w.beat_age < WITNESS_BEAT_STALE;
                     if (v == WITNESS_LOST || v == WITNESS_NEVER) {
                         assert_true(over || (w.is_stopping && w.ray_for > WITNESS_FORLORN));

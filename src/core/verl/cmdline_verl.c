@@ -285,6 +285,24 @@ static void add_algorithm(struct build *b)
     build_plain(b, "actor_rollout_ref.actor.kl_loss_type", "low_var_kl");
 }
 
+/* "++" because the keys are none of the config of verl before 0.4.1, which leaves them unread. The
+ * hook bounds what is written there. */
+static void add_samples(struct build *b)
+{
+    static const char *const kinds[][2] = {
+        {"++trainer.rollout_data_dir", "rollout"},
+        {"++trainer.validation_data_dir", "validation"},
+    };
+    if (!b->s->samples)
+        return;
+    _cleanup_(freep) char *dir = xasprintf("%s/samples", b->in->job_dir);
+    for (size_t i = 0; i < array_len(kinds); i++) {
+        _cleanup_(freep) char *path = xasprintf("%s/%s", dir, kinds[i][1]);
+        build_text(b, kinds[i][0], path);
+    }
+    pairs_set(&b->out->env, "ARGUS_SAMPLES", dir);
+}
+
 void build_ppo(struct build *b)
 {
     begin_python(b, "verl.trainer.main_ppo");
@@ -299,6 +317,7 @@ void build_ppo(struct build *b)
     build_plain(b, "actor_rollout_ref.rollout.tensor_model_parallel_size", "1");
     add_reward(b, b->v->reward_path, b->v->reward_function);
     build_plain(b, "trainer.val_before_train", "False");
+    add_samples(b);
     add_gang(b);
     build_trainer(b, PPO_EPOCHS, PPO_BATCH);
 }

@@ -30,9 +30,15 @@ enum {
 };
 static const uint64_t MERGED_MAX = 1ULL << 30;
 
+/* All that the records feed. */
+struct watching {
+    struct metric_watch *watch;
+    struct training *training;
+};
+
 struct metric_reader {
     char *root, *job;
-    struct metric_watch *watch;
+    struct watching on;
     bool loaded;
     int k; /* the attempt that is read */
     struct metricread_source file, log;
@@ -42,12 +48,36 @@ struct metric_reader {
     char *chunk;
 };
 
+static struct watching watching_new(void)
+{
+    return (struct watching){metric_watch_new(), training_new()};
+}
+
+/* Anew, for the records from the first one on. */
+static struct watching watching_like(const struct watching *w)
+{
+    return (struct watching){metric_watch_new(), training_like(w->training)};
+}
+
+static void watching_free(struct watching *w)
+{
+    metric_watch_free(w->watch);
+    training_free(w->training);
+    *w = (struct watching){0};
+}
+
+static void watching_add(struct watching *w, const struct metric_record *rec)
+{
+    metric_watch_add(w->watch, rec);
+    training_add(w->training, rec, w->watch);
+}
+
 struct metric_reader *metric_reader_new(const char *root, const char *job)
 {
     struct metric_reader *r = xcalloc(1, sizeof(*r));
     *r = (struct metric_reader){.root = xstrdup(root),
                                 .job = xstrdup(job),
-                                .watch = metric_watch_new(),
+                                .on = watching_new(),
                                 .k = 1,
                                 .out = BUF_INIT(OUT_MAX)};
     return r;
@@ -57,7 +87,7 @@ void metric_reader_free(struct metric_reader *r)
 {
     if (!r)
         return;
-    metric_watch_free(r->watch);
+    watching_free(&r->on);
     buf_release(&r->out);
     free(r->chunk);
     free(r->root);
@@ -67,7 +97,12 @@ void metric_reader_free(struct metric_reader *r)
 
 const struct metric_watch *metric_reader_watch(const struct metric_reader *r)
 {
-    return r->watch;
+    return r->on.watch;
+}
+
+struct training *metric_reader_training(const struct metric_reader *r)
+{
+    return r->on.training;
 }
 
 /* ---- the merged file ---- */
@@ -137,7 +172,7 @@ static void load_record(struct metric_record *rec, uint64_t end, void *arg)
         r->file = r->log = (struct metricread_source){0};
         r->k = rec->attempt;
     }
-    metric_watch_add(r->watch, rec);
+    watching_add(&r->on, rec);
     struct metricread_source *src = rec->from_log ? &r->log : &r->file;
     src->offset = rec->offset;
 }
@@ -147,8 +182,9 @@ static int metricfile_load(struct metric_reader *r, struct err *err)
     r->merged_bytes = 0;
     int x = metricread_merged(r->root, r->job, MERGED_MAX, load_record, r, &r->merged_bytes, err);
     if (x < 0) { /* from the beginning, another time */
-        metric_watch_free(r->watch);
-        r->watch = metric_watch_new();
+        struct watching anew = watching_like(&r->on);
+        watching_free(&r->on);
+        r->on = anew;
         r->file = r->log = (struct metricread_source){0};
         r->k = 1;
         return x;
@@ -161,7 +197,7 @@ static int metricfile_load(struct metric_reader *r, struct err *err)
 
 struct rewriting {
     const struct metric_record *begin;
-    struct metric_watch *watch;
+    struct watching on;
     struct buf out;
     uint64_t bytes;
     int fd, result;
@@ -180,7 +216,7 @@ static void rewrite_record(struct metric_record *rec, uint64_t end, void *arg)
     struct rewriting *w = arg;
     (void)end;
     rec->superseded = rec->superseded || metric_is_void(rec, w->begin);
-    metric_watch_add(w->watch, rec);
+    watching_add(&w->on, rec);
     metric_record_to_json(rec, &w->out);
     if (w->out.len > OUT_FULL)
         write_out(w);
@@ -216,7 +252,7 @@ static int rewrite(struct metric_reader *r, const struct metric_record *begin, s
 {
     static const char name[] = ".merged";
     _cleanup_(rootdir_release) struct rootdir dir = ROOTDIR_NONE;
-    struct rewriting w = {.begin = begin, .watch = metric_watch_new(), .out = BUF_INIT(OUT_MAX)};
+    struct rewriting w = {.begin = begin, .on = watching_like(&r->on), .out = BUF_INIT(OUT_MAX)};
     int x = open_merged_dir(r, &dir, err);
     if (x == 0)
         x = write_rewritten(r, &dir, name, &w, err);
@@ -224,14 +260,14 @@ static int rewrite(struct metric_reader *r, const struct metric_record *begin, s
         x = rootdir_rename(&dir, name, &dir, METRICREAD_MERGED, 0, err);
     buf_release(&w.out);
     if (x < 0) {
-        metric_watch_free(w.watch);
+        watching_free(&w.on);
         if (dir.fd >= 0)
             (void)rootdir_unlink(&dir, name, NULL); /* it is made anew */
         return x;
     }
-    metric_watch_set_total(w.watch, metric_watch_total(r->watch), true);
-    metric_watch_free(r->watch);
-    r->watch = w.watch;
+    metric_watch_set_total(w.on.watch, metric_watch_total(r->on.watch), true);
+    watching_free(&r->on);
+    r->on = w.on;
     r->merged_bytes = w.bytes;
     return 0;
 }
@@ -288,16 +324,16 @@ static void new_record(struct metric_record *rec, uint64_t end, void *arg)
     rec->from_log = t->from_log;
     rec->at = t->now;
     rec->superseded = false;
-    metric_watch_set_total(r->watch, rec->total, true);
-    rec->total = metric_watch_total(r->watch);
-    if (metric_watch_goes_back(r->watch, rec)) {
+    metric_watch_set_total(r->on.watch, rec->total, true);
+    rec->total = metric_watch_total(r->on.watch);
+    if (metric_watch_goes_back(r->on.watch, rec)) {
         t->result = metricfile_flush(r, t->err);
         if (t->result == 0)
             t->result = rewrite(r, rec, t->err);
         if (t->result < 0)
             return;
     }
-    metric_watch_add(r->watch, rec);
+    watching_add(&r->on, rec);
     metric_record_to_json(rec, &r->out);
     t->pass->records++;
 }
@@ -305,12 +341,12 @@ static void new_record(struct metric_record *rec, uint64_t end, void *arg)
 static void new_total(int64_t steps, bool sure, void *arg)
 {
     const struct taking *t = arg;
-    metric_watch_set_total(t->r->watch, steps, sure);
+    metric_watch_set_total(t->r->on.watch, steps, sure);
 }
 
 static bool total_is_known(const struct metric_reader *r)
 {
-    return metric_watch_total(r->watch) > 0 || r->log.offset > TOTAL_WITHIN;
+    return metric_watch_total(r->on.watch) > 0 || r->log.offset > TOTAL_WITHIN;
 }
 
 /* fd stays -1 for the log. */

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "core/metric/metric_table.h"
 #include "core/metric/metric_watch.h"
+#include "core/training/training.h"
 
 struct metric_reader;
 
@@ -34,6 +35,8 @@ must_check int metric_reader_pass(struct metric_reader *r,
                                   struct err *err);
 /* Borrowed until the next pass. */
 const struct metric_watch *metric_reader_watch(const struct metric_reader *r);
+/* Its verdict and its steps; borrowed until the next pass. */
+struct training *metric_reader_training(const struct metric_reader *r);
 
 enum { METRIC_VOIDS_MAX = 32 };
 

@@ -17,19 +17,21 @@ static void test_check(void **state)
     const char *root = *state;
     struct fsroot_status s;
     struct err err;
-    assert_int_equal(fsroot_check(root, &s, &err), 0);
+    assert_int_equal(fsroot_check(root, clock_mono, &s, &err), 0);
     assert_true(s.free_bytes > 0 && s.total_bytes >= s.free_bytes);
+    assert_true(s.write_took > 0);
     assert_false(s.prepared);
     assert_int_equal(fsroot_prepare(root, &err), 0);
-    assert_int_equal(fsroot_check(root, &s, &err), 0);
+    assert_int_equal(fsroot_check(root, clock_mono, &s, &err), 0);
     assert_true(s.prepared);
     _cleanup_(freep) char *gone = xasprintf("%s/gone", root);
-    assert_int_equal(fsroot_check(gone, &s, &err), -ENOENT);
+    assert_int_equal(fsroot_check(gone, clock_mono, &s, &err), -ENOENT);
     assert_non_null(strstr(err.text, "does not exist: mount it"));
     put(root, "file", "");
     _cleanup_(freep) char *file = xasprintf("%s/file", root);
-    assert_int_equal(fsroot_check(file, &s, &err), -ENOTDIR);
-    assert_int_equal(fsroot_check("/proc", &s, &err), -ENOENT); /* where nothing can be made */
+    assert_int_equal(fsroot_check(file, clock_mono, &s, &err), -ENOTDIR);
+    assert_int_equal(fsroot_check("/proc", clock_mono, &s, &err),
+                     -ENOENT); /* where nothing can be made */
     assert_non_null(strstr(err.text, "cannot be written"));
 }
 
@@ -173,7 +175,7 @@ static void test_a_failed_look_is_no_empty_root(void **state)
     put(root, "argus/.shared-root", "as it was");
     for (size_t i = 0; i < array_len(look_errors); i++) {
         look_broken = (struct look_broken){".shared-root", look_errors[i], 0, false};
-        assert_int_equal(fsroot_check(root, &s, &err), -look_errors[i]);
+        assert_int_equal(fsroot_check(root, clock_mono, &s, &err), -look_errors[i]);
         assert_string_equal(err.message, "root_unseen");
         assert_non_null(strstr(err.text, strerror(look_errors[i])));
         assert_int_equal(fsroot_check_mounted(root, &err), -look_errors[i]);
@@ -182,7 +184,7 @@ static void test_a_failed_look_is_no_empty_root(void **state)
         assert_int_equal(fsroot_prepare(root, &err), -look_errors[i]);
     }
     look_broken = (struct look_broken){".shared-root", ENOENT, 0, false};
-    assert_int_equal(fsroot_check(root, &s, &err), 0);
+    assert_int_equal(fsroot_check(root, clock_mono, &s, &err), 0);
     assert_false(s.prepared);
     assert_int_equal(fsroot_check_mounted(root, &err), -ENOENT);
     assert_non_null(strstr(err.text, "is empty now: mount it"));

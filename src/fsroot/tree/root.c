@@ -76,12 +76,14 @@ static int root_has_marker(const char *root, bool *ret, struct err *err)
                  : 0;
 }
 
-int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err)
+int fsroot_check(const char *root, usec_t (*now)(void), struct fsroot_status *ret, struct err *err)
 {
     bool prepared = false;
     int r = check_directory(root, err);
+    usec_t began = now(), took;
     if (r == 0)
         r = check_writing(root, err);
+    took = now() - began;
     if (r == 0)
         r = root_has_marker(root, &prepared, err);
     if (r < 0)
@@ -94,6 +96,7 @@ int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err)
     *ret = (struct fsroot_status){
         .free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize,
         .total_bytes = (uint64_t)vfs.f_blocks * vfs.f_frsize,
+        .write_took = took ? took : 1,
         .prepared = prepared,
     };
     return 0;

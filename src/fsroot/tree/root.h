@@ -6,15 +6,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 struct fsroot_status {
     uint64_t free_bytes, total_bytes;
-    bool prepared; /* fsroot_prepare() was here: false later on means "not mounted" */
+    usec_t write_took; /* of that probe file, 1 at the least */
+    bool prepared;     /* fsroot_prepare() was here: false later on means "not mounted" */
 };
 
-/* There, a directory, and a probe file can be written, synced and removed. */
-must_check int fsroot_check(const char *root, struct fsroot_status *ret, struct err *err);
+/* There, a directory, and a probe file can be written, synced and removed. now: a monotonic clock;
+ * it times the probe. */
+must_check int fsroot_check(const char *root,
+                            usec_t (*now)(void),
+                            struct fsroot_status *ret,
+                            struct err *err);
 
 /* Checks a prepared root: -ENOENT with a sentence when the marker is gone with the mount, another
  * code when that cannot be looked at ("root_unseen"). */

@@ -26,6 +26,13 @@ void walk_place_release(struct walk_place *p)
 
 /* ---- what is written ---- */
 
+/* A control character, C1 ("\xc2\x9b") included, or a slash. */
+static bool walk_is_barred(const char *p)
+{
+    unsigned char c = (unsigned char)p[0];
+    return c < 0x20 || c == 0x7f || c == '/' || (c == 0xc2 && (unsigned char)p[1] < 0xa0);
+}
+
 int walk_check_name(const char *name, size_t n, struct err *err)
 {
     if (n > WALK_NAME_MAX)
@@ -39,10 +46,9 @@ int walk_check_name(const char *name, size_t n, struct err *err)
                                                                      : "")));
     for (size_t i = 0; i < n;) {
         size_t k = str_utf8_length(name + i, n - i);
-        unsigned char c = (unsigned char)name[i];
         if (!k)
             return message_refuse(err, ERR_BAD_REQUEST, "name_utf8", MESSAGE_NO_ARGS);
-        if (c < 0x20 || c == 0x7f || c == '/')
+        if (walk_is_barred(name + i))
             return message_refuse(err, ERR_BAD_REQUEST, "file_name_control", MESSAGE_NO_ARGS);
         i += k;
     }

@@ -92,6 +92,19 @@ static int archive_look(struct cli *cli, const char *id, bool back, struct err *
     return back ? !x : !strcmp(state, "archived");
 }
 
+static void archive_say(struct cli *cli, const char *id, bool back)
+{
+    _cleanup_(json_unrefp) json_t *job = NULL;
+    _cleanup_(freep) char *path = ask_path("/v1/jobs/{}", id);
+    struct err err = {0};
+    if (client_get(cli->client, path, &job, &err) < 0)
+        return; /* it is done all the same */
+    cli_say(cli, back ? "say_is_back" : "say_archived", id,
+            back ? member_str(job, "output_dir")
+                 : json_get_str(json_get_object(job, "archived"), "path", ""),
+            "");
+}
+
 static int archive_wait(struct cli *cli, const struct strv *ids, bool back, struct err *err)
 {
     for (size_t i = 0; i < ids->n; i++) {
@@ -103,7 +116,7 @@ static int archive_wait(struct cli *cli, const struct strv *ids, bool back, stru
         }
         if (r < 0)
             return r;
-        cli_talk(cli, "job %s is %s", ids->v[i], back ? "back" : "archived");
+        archive_say(cli, ids->v[i], back);
     }
     return 0;
 }
@@ -120,9 +133,12 @@ static int archive_run(struct cli *cli, void *opts, const struct strv *args, str
     int r = cli_open(cli, err);
     if (r >= 0 && o->older)
         r = archive_find_older(cli, o->older, &ids, err);
+    const struct jobchange what = {.word = "archive",
+                                   .verb = ":archive",
+                                   .body = o->no_checkpoints ? "{\"checkpoints\":false}" : NULL,
+                                   .done = o->wait ? NULL : "say_archiving"};
     if (r >= 0 && ids.n)
-        r = jobchange_all(cli, &ids, "archive", ":archive",
-                          o->no_checkpoints ? "{\"checkpoints\":false}" : NULL, err);
+        r = jobchange_all(cli, &ids, &what, err);
     return r < 0 || !o->wait ? r : archive_wait(cli, &ids, false, err);
 }
 
@@ -130,8 +146,10 @@ static int unarchive_run(struct cli *cli, void *opts, const struct strv *args, s
 {
     const struct archive_opts *o = opts;
     int r = cli_open(cli, err);
+    const struct jobchange what = {
+        .word = "unarchive", .verb = ":unarchive", .done = o->wait ? NULL : "say_unarchiving"};
     if (r >= 0)
-        r = jobchange_all(cli, args, "unarchive", ":unarchive", NULL, err);
+        r = jobchange_all(cli, args, &what, err);
     return r < 0 || !o->wait ? r : archive_wait(cli, args, true, err);
 }
 

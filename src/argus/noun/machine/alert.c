@@ -253,7 +253,8 @@ static void incident_print(struct cli *cli, const json_t *incident, const struct
     const json_t *x;
     size_t i;
     char cost[40];
-    (void)fprintf(cli->out, "%s  %s\n", member_str(incident, "id"), member_str(incident, "title"));
+    (void)fprintf(cli->out, "%s  [%s] %s\n", member_str(incident, "id"),
+                  member_str(incident, "severity"), member_str(incident, "title"));
     alert_time(cli, "say_l_since", incident, "opened_at", seen);
     alert_time(cli, "say_l_until", incident, "closed_at", seen);
     text_printf(cost, "%.2f GPU-h", json_get_real(incident, "gpu_hours", 0));

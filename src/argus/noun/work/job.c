@@ -88,7 +88,7 @@ static int stop_run(struct cli *cli, void *opts, const struct strv *args, struct
     if (r >= 0 && filters.n)
         r = stopping_run(cli, &filters, o->all, o->yes, &ids, err);
     else if (r >= 0)
-        r = jobchange_all(cli, &ids, "stop", ":stop", NULL, err);
+        r = jobchange_all(cli, &ids, &(struct jobchange){.word = "stop", .verb = ":stop"}, err);
     if (r < 0 || !o->wait || !ids.n)
         return r;
     r = waiting_run(cli, &ids, 0, OUTPUT_TABLE, err);
@@ -98,15 +98,17 @@ static int stop_run(struct cli *cli, void *opts, const struct strv *args, struct
 static int hold_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     (void)opts;
+    const struct jobchange what = {.word = "hold", .verb = ":hold", .done = "say_held"};
     int r = cli_open(cli, err);
-    return r < 0 ? r : jobchange_all(cli, args, "hold", ":hold", NULL, err);
+    return r < 0 ? r : jobchange_all(cli, args, &what, err);
 }
 
 static int release_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     (void)opts;
+    const struct jobchange what = {.word = "release", .verb = ":release"};
     int r = cli_open(cli, err);
-    return r < 0 ? r : jobchange_all(cli, args, "release", ":release", NULL, err);
+    return r < 0 ? r : jobchange_all(cli, args, &what, err);
 }
 
 static int priority_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -119,7 +121,9 @@ static int priority_run(struct cli *cli, void *opts, const struct strv *args, st
                               MESSAGE_ARGS(MESSAGE_STR("text", args->v[1])));
     text_printf(body, "{\"priority\": %" PRId64 "}", priority);
     int r = cli_open(cli, err);
-    return r < 0 ? r : jobchange_one(cli, args->v[0], ":priority", body, err);
+    const struct jobchange what = {
+        .word = "priority", .verb = ":priority", .body = body, .done = "say_priority"};
+    return r < 0 ? r : jobchange_one(cli, args->v[0], &what, err);
 }
 
 enum { RETRY_TRIES = 5, RETRY_BODY_MAX = 4096, RETRY_LINE_MAX = 1 << 14 };

@@ -63,7 +63,16 @@ static void why_print(struct cli *cli, const json_t *why, const struct seen *see
     why_line(cli, "say_l_state", jobview_style(state), at);
     why_line(cli, "say_l_code", STYLE_PLAIN, json_get_str(why, "code", ""));
     why_line(cli, "say_l_reason", STYLE_PLAIN, json_get_str(why, "text", ""));
+    size_t i;
+    const json_t *also;
+    json_array_foreach (json_get_array(why, "also"), i, also)
+        why_line(cli, "say_l_also", STYLE_PLAIN, json_get_str(also, "text", ""));
     why_line(cli, "say_l_hint", STYLE_GREEN, json_get_str(why, "hint_text", ""));
+    const json_t *verdict = json_get_object(why, "verdict");
+    bool is_wrong = json_get_str(verdict, "kind", NULL) != NULL;
+    why_line(cli, "say_l_verdict", is_wrong ? STYLE_RED : STYLE_PLAIN,
+             json_get_str(verdict, "text", ""));
+    why_line(cli, "say_l_advice", STYLE_PLAIN, is_wrong ? json_get_str(verdict, "fix", "") : "");
     why_unfit(cli, why, true);
     why_unfit(cli, why, false);
     why_line(cli, "say_eta", STYLE_PLAIN, jobview_eta(why, &seen->when, eta, sizeof(eta)));
@@ -90,7 +99,8 @@ static const struct command STATUS_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "say what a job waits for",
-        .text = "Says one reason with its code, the evidence, the smallest change that would "
+        .text = "Says one reason with its code, the evidence, what else would keep the job "
+                "waiting if that reason went, the smallest change that would "
                 "start the job now (it is true: applied alone, the job starts at once), and when "
                 "it is expected to start: half of such forecasts come true by the first time, "
                 "nine of ten by the second. Nodes that do not fit its snapshots are named with "

@@ -42,7 +42,7 @@ static const struct field incident_page_rows[] = {
                   FIELD_STR,
                   title,
                   FIELD_LISTED | FIELD_ALWAYS,
-                  .doc = "severity and text of its worst alert, in the reader's language"),
+                  .doc = "text of its worst alert, in the reader's language"),
     INCIDENT_PAGE("opened_at", FIELD_TIME, opened_at, FIELD_LISTED),
     INCIDENT_PAGE("closed_at", FIELD_TIME, closed_at, FIELD_LISTED),
     INCIDENT_PAGE("jobs", FIELD_INT, jobs, FIELD_LISTED, .doc = "jobs that the incident hit"),
@@ -94,21 +94,19 @@ static char *page_title(struct resource_ask *q, const struct incident *i, enum m
     const struct alert *first = incident_first(i);
     struct buf out = BUF_INIT(ALERT_SHOWN_MAX);
     if (first && incident_sees(first, q))
-        incident_title(i, ALERT_OPENED, in, &out);
+        incident_sentence(i, in, &out);
     else
-        (void)buf_addf(&out, "[%s] %s", alert_severity_names[i->severity],
-                       incident_cause(i, incident_sees, q)); /* fits */
+        (void)buf_adds(&out, incident_cause(i, incident_sees, q)); /* fits */
     return buf_take(&out);
 }
 
-/* To be freed. What a receiver answered is told to admins: who may store its URL could else ask
- * servers that only argusd reaches. */
+/* To be freed. */
 static struct field_list incident_tellings(const struct resource_ask *q, const struct incident *i)
 {
     struct telling *v = xcalloc(i->tellings.n ? i->tellings.n : 1, sizeof(*v));
     for (size_t k = 0; k < i->tellings.n; k++) {
         field_copy(&telling_table, &v[k], incident_telling_at(i, k));
-        if (q->who.role < ACCESS_ADMIN)
+        if (!access_sees_answers(&q->who))
             set_str(&v[k].why, NULL);
     }
     return (struct field_list){.v = v, .n = i->tellings.n};

@@ -167,7 +167,7 @@ static void receiver_fill(struct resource_ask *q, const void *x, void *out)
 {
     const struct alert_config *c = alerts_config(q->a->alerts);
     receiver_page_of(q->a, (size_t)((const struct alert_receiver *)x - c->receivers), out);
-    if (q->who.role < ACCESS_ADMIN) /* it may quote what a server answered that others cannot ask */
+    if (!access_sees_answers(&q->who))
         ((struct receiver_page *)out)->trouble = NULL;
 }
 

@@ -9,10 +9,17 @@
 #include "argusd/kit/part.h"
 #include "argusd/kit/saying.h"
 #include "argusd/kit/view.h"
+#include "base/said.h"
 #include "base/str.h"
 #include "base/text.h"
 
-enum { WHY_MAX_BYTES = 512 << 10, UNFIT_SHOWN = 100, LOOKS_SHOWN = 200, ENDS_SHOWN = 50 };
+enum {
+    WHY_MAX_BYTES = 512 << 10,
+    UNFIT_SHOWN = 100,
+    LOOKS_SHOWN = 200,
+    ALSO_SHOWN = 5,
+    ENDS_SHOWN = 50
+};
 
 /* Texts are borrowed for one answer. */
 struct hint_page {
@@ -113,9 +120,9 @@ static const struct field_table end_table = FIELD_TABLE(NULL, end_rows, end_page
 
 /* Texts are borrowed for one answer. */
 struct why_page {
-    const char *id, *state, *hint, *hint_text, *finding;
+    const char *id, *state, *hint, *hint_text, *finding, *verdict;
     struct said reason;
-    struct field_list unfit, looks, ends;
+    struct field_list also, unfit, looks, ends;
     usec_t promise;
     int position; /* -1: it does not wait */
     const struct view_eta *eta;
@@ -125,6 +132,11 @@ static const struct field why_rows[] = {
     WHY("id", FIELD_STR, id, .flags = FIELD_ALWAYS),
     WHY("state", FIELD_STR, state, .flags = FIELD_ALWAYS, .schema = "JobState"),
     WHY("", FIELD_INLINE, reason, .of = &said_table),
+    WHY("also",
+        FIELD_LIST,
+        also,
+        .of = &said_table,
+        .doc = "what else would keep it waiting if that reason went"),
     WHY("position", FIELD_INT32, position, .flags = FIELD_NO_LIMIT),
     WHY("hint", FIELD_JSON, hint, .schema = "Hint"),
     WHY("hint_text", FIELD_STR, hint_text, .flags = FIELD_ALWAYS),
@@ -146,6 +158,7 @@ static const struct field why_rows[] = {
     WHY("promise", FIELD_TIME, promise, .doc = "it starts by then"),
     WHY("eta", FIELD_PART, eta, .of = &view_eta_table),
     WHY("finding", FIELD_STR, finding),
+    WHY("verdict", FIELD_JSON, verdict, .schema = "Verdict", .doc = "of its training"),
 };
 #undef WHY
 static const struct field_table why_table = FIELD_TABLE("Why", why_rows, why_page);
@@ -226,6 +239,21 @@ static void looks_free(struct look_page *pages, size_t n)
     free(pages);
 }
 
+/* Beside its reason. Heap. */
+static struct said *why_also(const struct api_eyes *eyes,
+                             const struct live *l,
+                             const char *but,
+                             size_t *ret_n)
+{
+    struct sched_why *v = xcalloc(ALSO_SHOWN, sizeof(*v));
+    struct said *said = xcalloc(ALSO_SHOWN, sizeof(*said));
+    *ret_n = jobs_why_more(l, but, ALSO_SHOWN, v);
+    for (size_t i = 0; i < *ret_n; i++)
+        saying_say(eyes, l->job->id, v[i].code, v[i].text, &said[i]);
+    free(v);
+    return said;
+}
+
 /* What has to end before it, by what limits say. Heap. */
 static struct end_page *why_ends(const struct api_eyes *eyes,
                                  struct live *l,
@@ -275,8 +303,10 @@ static void put_why(struct jout *j,
     saying_say(eyes, job->id, kind, why.hint_text, &hint);
     size_t n_unfit = 0;
     _cleanup_(freep) struct unfit_page *unfit = waits ? unfit_of(l, &n_unfit) : NULL;
-    size_t n_looks = 0, n_ends = 0;
+    size_t n_looks = 0, n_ends = 0, n_also = 0;
+    _cleanup_(freep) struct said *also = waits ? why_also(eyes, l, why.code, &n_also) : NULL;
     usec_t promise = 0;
+    _cleanup_(freep) char *verdict = said_in_text(extra->verdict, eyes->p->language);
     struct look_page *looks = waits ? why_looks(eyes, l, &n_looks) : NULL;
     _cleanup_(freep) struct end_page *ends = waits ? why_ends(eyes, l, &n_ends, &promise) : NULL;
     struct why_page page = {.id = job->id,
@@ -284,18 +314,22 @@ static void put_why(struct jout *j,
                             .position = waits ? why.position : -1,
                             .hint = its_hint,
                             .hint_text = hint.text,
+                            .also = {.v = also, .n = n_also},
                             .unfit = {.v = unfit, .n = n_unfit},
                             .looks = {.v = looks, .n = n_looks},
                             .ends = {.v = ends, .n = n_ends},
                             .promise = promise,
                             .eta = view_eta_known(&eta),
-                            .finding = record_finding_word(job, extra)};
+                            .finding = record_finding_word(job, extra),
+                            .verdict = verdict};
     saying_say(eyes, job->id, waits ? why.code : reason.code, waits ? why.text : reason.text,
                &page.reason);
     field_to_json(&why_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
     said_release(&page.reason);
     said_release(&hint);
     looks_free(looks, n_looks);
+    for (size_t i = 0; i < n_also; i++)
+        said_release(&also[i]);
 }
 
 static void answer_why(struct http_req *req,

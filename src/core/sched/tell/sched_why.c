@@ -363,6 +363,42 @@ static bool is_behind(struct case_of *c)
     return fifo ? sched_why_say(c, &m, "queued_behind") : would_delay(c, &m, p);
 }
 
+static void case_begin(struct case_of *c, struct sched *s, uint32_t job, struct sched_why *why)
+{
+    const struct waiting *w = waiting_at(s, job);
+    *c = (struct case_of){.s = s, .w = w, .shape = shape_at(s, w->shape), .job = job, .why = why};
+    const struct pool *pool = pool_at(s, c->shape->pool);
+    sched_pool_fit(s, pool->text, pool->needs, s->now, &c->pool);
+    *why = (struct sched_why){.code = "", .position = w->held ? 0 : order_place(s, job)};
+}
+
+/* Those that hold whatever the others say; of the moment only where the pool is large enough. */
+size_t sched_explain_more(struct sched *s,
+                          const char *id,
+                          usec_t now,
+                          const char *but,
+                          size_t max,
+                          struct sched_why *ret)
+{
+    static bool (*const reasons[])(struct case_of *) = {
+        sched_why_is_held, sched_why_is_over_quota, is_too_large, is_at_live_limit, does_not_fit,
+    };
+    size_t n = 0;
+    bool is_large = false;
+    uint32_t job = waiting_find(s, id);
+    if (job)
+        pass_look(s, now);
+    for (size_t i = 0; job && i < array_len(reasons) && n < max; i++) {
+        struct case_of c;
+        case_begin(&c, s, job, &ret[n]);
+        if ((is_large && reasons[i] == does_not_fit) || !reasons[i](&c))
+            continue;
+        is_large |= reasons[i] == is_too_large;
+        n += strcmp(ret[n].code, but) != 0;
+    }
+    return n;
+}
+
 bool sched_explain(struct sched *s,
                    const char *id,
                    usec_t now,
@@ -379,12 +415,8 @@ bool sched_explain(struct sched *s,
     if (!job)
         return false;
     pass_look(s, now);
-    *ret = (struct sched_why){.code = ""};
-    const struct waiting *w = waiting_at(s, job);
-    struct case_of c = {.s = s, .w = w, .shape = shape_at(s, w->shape), .job = job, .why = ret};
-    const struct pool *pool = pool_at(s, c.shape->pool);
-    sched_pool_fit(s, pool->text, pool->needs, s->now, &c.pool);
-    ret->position = w->held ? 0 : order_place(s, job);
+    struct case_of c;
+    case_begin(&c, s, job, ret);
     for (size_t i = 0; i < array_len(reasons); i++)
         if (reasons[i](&c))
             break;

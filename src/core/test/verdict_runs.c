@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_runs.c - see verdict_runs.h. */
+#include "verdict_runs.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "base/unit.h"
+
+enum { VALIDATES_EVERY = 10, NAMES_MAX = 64 };
+static const double GPU_GB = 80;
+
+struct dice {
+    uint64_t state;
+};
+
+/* From 0 to 1 (xorshift64*). */
+static double dice_unit(struct dice *d)
+{
+    d->state ^= d->state >> 12;
+    d->state ^= d->state << 25;
+    d->state ^= d->state >> 27;
+    return (double)(d->state * 0x2545f4914f6cdd1dULL >> 11) / 9007199254740992.0;
+}
+
+static double dice_between(struct dice *d, double least, double most)
+{
+    return least + (most - least) * dice_unit(d);
+}
+
+/* About 0, of spread 1. */
+static double dice_normal(struct dice *d)
+{
+    return sqrt(-2 * log(dice_unit(d) + 1e-300)) * cos(2 * 3.14159265358979323846 * dice_unit(d));
+}
+
+/* What differs from run to run. */
+struct habits {
+    double reward_from, reward_to, reward_noise, pace;
+    double entropy, entropy_left, entropy_noise;
+    double grad, kl, cut, cut_drift, length, memory, warm;
+    bool cools; /* its learning rate goes down to 0 at the end */
+};
+
+static void habits_roll(struct dice *d, struct habits *h)
+{
+    h->reward_from = dice_between(d, 0, 0.4);
+    h->reward_to = h->reward_from + dice_between(d, 0, 0.55);
+    h->reward_noise = dice_between(d, 0.005, 0.06);
+    h->pace = dice_between(d, 15, 90);
+    h->entropy = dice_between(d, 0.2, 4.7);
+    h->entropy_left = dice_between(d, 0.3, 1.3);
+    h->entropy_noise = dice_between(d, 0.01, 0.08);
+    h->grad = dice_between(d, 0.05, 8);
+    h->kl = dice_unit(d) < 0.3 ? 0 : exp(dice_between(d, log(1e-5), log(3e-3)));
+    h->cut = dice_unit(d) < 0.2 ? 0.9 : dice_between(d, 0, 0.15);
+    h->cut_drift = dice_between(d, -0.03, 0.08);
+    h->length = dice_between(d, 100, 1500);
+    h->memory = dice_between(d, 20, 60);
+    h->warm = dice_between(d, 1, 3);
+    h->cools = dice_unit(d) < 0.3;
+}
+
+struct making {
+    struct dice dice;
+    struct habits is;
+    const struct made_run *run;
+    struct metric_value v[NAMES_MAX];
+    size_t n;
+};
+
+static void put(struct making *m, const char *name, double value)
+{
+    assert_true(m->n < NAMES_MAX);
+    m->v[m->n++] = (struct metric_value){(char *)(uintptr_t)name, value}; /* only read */
+}
+
+static double clamp(double x, double least, double most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+/* Steps since the fault began; below 0: it has not. */
+static double since(const struct making *m, enum verdict_kind kind, int64_t step)
+{
+    return m->run->fault == kind ? (double)(step - m->run->onset) : -1;
+}
+
+static bool has_begun(const struct making *m, enum verdict_kind kind, int64_t step)
+{
+    return since(m, kind, step) >= 0;
+}
+
+static double skill(const struct habits *is, double steps)
+{
+    return is->reward_from + (is->reward_to - is->reward_from) * (1 - exp(-steps / is->pace));
+}
+
+/* Each tenth step. alone: steps since the reward rises without it; early: what it stays at. */
+static void put_validation(struct making *m, int64_t step, double early, double alone)
+{
+    double known = alone >= 0 ? early : skill(&m->is, (double)step);
+    if (step % VALIDATES_EVERY)
+        return;
+    double x = clamp(0.7 * known + 0.01 * dice_normal(&m->dice), 0, 1);
+    if (alone > 0)
+        x = 0.7 * early - 0.02 - 0.01 * dice_unit(&m->dice);
+    put(m, "val-core/made/acc/mean@1", x);
+}
+
+static void put_reward(struct making *m, int64_t step)
+{
+    double t = (double)step, x = skill(&m->is, t);
+    double early = skill(&m->is, (double)m->run->onset);
+    bool is_flat = has_begun(m, VERDICT_REWARD_FLAT, step);
+    bool is_lost =
+        has_begun(m, VERDICT_ENTROPY_COLLAPSE, step) || has_begun(m, VERDICT_ENTROPY_RISE, step);
+    double alone = since(m, VERDICT_PARTED, step), fell = since(m, VERDICT_REWARD_FELL, step);
+    if (is_lost)
+        x = early;
+    if (alone >= 0)
+        x = early + 0.8 * (1 - exp(-alone / 25));
+    if (m->run->fault == VERDICT_REWARD_FELL)
+        x = fell >= 0 ? 0.1 : 0.1 + 0.6 * (1 - exp(-t / 10));
+    x += m->is.reward_noise * dice_normal(&m->dice);
+    put(m, "critic/score/mean", is_flat ? 0.25 : clamp(x, 0, 1.5));
+    put(m, "critic/score/max", 1.5);
+    put(m, "critic/score/min", is_flat ? 0.25 : 0);
+    bool is_even = has_begun(m, VERDICT_GROUPS_FLAT, step) || is_flat;
+    put(m, "critic/advantages/max", is_even ? 0 : 2 + 0.3 * dice_normal(&m->dice));
+    put(m, "critic/advantages/min", is_even ? 0 : -2 + 0.3 * dice_normal(&m->dice));
+    put_validation(m, step, early, alone);
+}
+
+static void put_policy(struct making *m, int64_t step)
+{
+    const struct habits *is = &m->is;
+    double t = (double)step, warm = 1 + is->warm * exp(-t / 2);
+    double fell = since(m, VERDICT_ENTROPY_COLLAPSE, step);
+    double rose = since(m, VERDICT_ENTROPY_RISE, step);
+    double entropy = is->entropy * (is->entropy_left + (1 - is->entropy_left) * exp(-t / is->pace));
+    if (fell >= 0)
+        entropy *= exp(-(fell + 1) / 6);
+    if (rose >= 0)
+        entropy += 0.3 + entropy * fmin(exp((rose + 1) / 8) - 1, 10);
+    put(m, "actor/entropy", fmax(entropy * (1 + is->entropy_noise * dice_normal(&m->dice)), 0));
+    double kl = is->kl * exp(0.6 * dice_normal(&m->dice));
+    if (since(m, VERDICT_KL_SPIKE, step) == 0)
+        kl = 0.6;
+    if (has_begun(m, VERDICT_KL_HIGH, step))
+        kl = 0.5 + 0.3 * dice_unit(&m->dice);
+    put(m, "actor/ppo_kl", kl);
+    put(m, "actor/kl_loss", 1e-3 + 0.3 * (1 - exp(-t / 100)) * (1 + 0.1 * dice_normal(&m->dice)));
+    double grad = is->grad * warm * exp(0.35 * dice_normal(&m->dice));
+    if (has_begun(m, VERDICT_GRAD_JUMP, step))
+        grad *= 60;
+    put(m, "actor/grad_norm", has_begun(m, VERDICT_NO_UPDATE, step) ? 0 : grad);
+    double done = t / (double)m->run->steps;
+    put(m, "actor/lr", 1e-6 * fmin(t / 5, 1) * (is->cools ? 0.5 * (1 + cos(3.14159 * done)) : 1));
+    put(m, "actor/pg_clipfrac",
+        has_begun(m, VERDICT_CLIPPED, step) ? 0.7 : 0.02 * dice_unit(&m->dice));
+    put(m, "actor/pg_loss",
+        has_begun(m, VERDICT_NOT_FINITE, step) ? NAN : 0.01 * dice_normal(&m->dice));
+}
+
+static void put_answers(struct making *m, int64_t step)
+{
+    const struct habits *is = &m->is;
+    double t = (double)step, grown = since(m, VERDICT_LENGTH_LIMIT, step);
+    double times = grown >= 0 ? exp(0.05 * (grown + 1)) : 1;
+    double length = is->length * (1 + 0.3 * (1 - exp(-t / is->pace))) * times;
+    double base = m->run->fault == VERDICT_LENGTH_LIMIT ? 0.03 : is->cut;
+    double cut = base + is->cut_drift * (1 - exp(-t / is->pace)) + (times > 1.5 ? times - 1.5 : 0);
+    cut = clamp(cut + 0.02 * dice_normal(&m->dice), 0, 0.98);
+    put(m, "response_length/mean", fmin(length, 2000) * (1 + 0.03 * dice_normal(&m->dice)));
+    put(m, "response_length/max", 2048);
+    put(m, "response_length/clip_ratio", has_begun(m, VERDICT_NO_END, step) ? 1 : cut);
+    put(m, "response/aborted_ratio",
+        has_begun(m, VERDICT_ABORTED, step) ? 0.4 : 0.005 * dice_unit(&m->dice));
+    put(m, "rollout_corr/kl", has_begun(m, VERDICT_GAP, step) ? 0.3 : 1e-3 * dice_normal(&m->dice));
+    put(m, "rollout_corr/chi2_token", 5e-3 * dice_normal(&m->dice));
+    put(m, "training/off_policy/trajectory_staleness/max",
+        has_begun(m, VERDICT_STALE, step) ? 6 : floor(2.9 * dice_unit(&m->dice)));
+}
+
+static void put_memory(struct making *m, int64_t step)
+{
+    double grown = since(m, VERDICT_MEMORY, step), t = (double)step;
+    double gb = m->is.memory * (1 - 0.2 * exp(-t / 4)) + 0.1 * dice_normal(&m->dice);
+    put(m, "perf/max_memory_reserved_gb", grown >= 0 ? fmin(gb + 0.5 * grown, GPU_GB) : gb);
+}
+
+static void put_sft(struct making *m, int64_t step)
+{
+    double t = (double)step, loss = 0.5 + 4 * exp(-t / m->is.pace);
+    if (has_begun(m, VERDICT_LOSS_JUMP, step))
+        loss *= 3;
+    put(m, "train/loss", loss * (1 + 0.05 * dice_normal(&m->dice)));
+    put(m, "train/grad_norm", m->is.grad * exp(0.4 * dice_normal(&m->dice)));
+    put(m, "train/lr", 1e-5);
+}
+
+static void feed_step(struct making *m, int64_t step, struct metric_watch *w, struct training *t)
+{
+    m->n = 0;
+    if (m->run->is_sft) {
+        put_sft(m, step);
+    } else {
+        put_reward(m, step);
+        put_policy(m, step);
+        put_answers(m, step);
+    }
+    put_memory(m, step);
+    const struct metric_record r = {.step = step, .v = m->v, .n = m->n, .attempt = 1};
+    metric_watch_add(w, &r);
+    training_add(t, &r, w);
+}
+
+void made_run_feed(const struct made_run *run, struct training *t)
+{
+    struct making m = {.dice = {run->seed * 0x9e3779b97f4a7c15ULL + 1}, .run = run};
+    struct metric_watch *w = metric_watch_new();
+    const struct verdict_bounds bounds = {.gpu_gb = GPU_GB, .total = run->steps};
+    verdict_set_bounds(t->verdict, &bounds);
+    habits_roll(&m.dice, &m.is);
+    if (run->fault == VERDICT_MEMORY)
+        m.is.memory = 55;
+    if (run->fault == VERDICT_LENGTH_LIMIT)
+        m.is.length = fmin(m.is.length, 500);
+    for (int64_t step = 1; step <= run->steps; step++)
+        feed_step(&m, step, w, t);
+    metric_watch_free(w);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_runs.h - made runs for the tests of the verdict: what verl would tell of each step of a
+ * training that is well, and of one that goes wrong in a known way from a known step on. The same
+ * seed makes the same run. */
+#pragma once
+#include "core/training/training.h"
+
+/* A fault that begins at a step; VERDICT_KINDS: none does. */
+struct made_run {
+    uint64_t seed;
+    enum verdict_kind fault;
+    int64_t onset, steps;
+    bool is_sft;
+};
+/* The whole run into t, with what its machines have. */
+void made_run_feed(const struct made_run *run, struct training *t);

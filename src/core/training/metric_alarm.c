@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metric_alarm.c - what each alert of a job has seen of each metric that it names; see
+ * metric_alarm.h. A metric is remembered from its first value on. */
+#include "core/training/metric_alarm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/text.h"
+#include "core/training/training_message.h"
+
+/* One metric that an alert is of. */
+struct alarm_metric {
+    char *name;
+    double first, most, least; /* NaN: none yet */
+    double value;
+    int64_t held; /* records for which it has done what the alert says */
+    int64_t since;
+};
+
+struct alarm {
+    char *text;
+    struct metric_alert alert;
+    struct alarm_metric of[METRIC_ALARM_METRICS];
+    size_t n;
+    bool seen, stands;
+    struct metric_alarm last; /* of when it held last */
+};
+
+struct metric_alarms {
+    struct alarm *v;
+    size_t n;
+};
+
+struct metric_alarms *metric_alarms_new(const struct strv *texts)
+{
+    struct metric_alarms *as = xcalloc(1, sizeof(*as));
+    size_t n = texts ? texts->n : 0;
+    as->v = xcalloc(n + 1, sizeof(*as->v));
+    for (size_t i = 0; i < n && as->n < METRIC_ALERTS_MAX; i++) {
+        struct alarm *a = &as->v[as->n];
+        if (metric_alert_parse(texts->v[i], &a->alert, NULL) < 0)
+            continue;
+        a->text = xstrdup(texts->v[i]);
+        as->n++;
+    }
+    return as;
+}
+
+void metric_alarms_free(struct metric_alarms *as)
+{
+    if (!as)
+        return;
+    for (size_t i = 0; i < as->n; i++) {
+        for (size_t k = 0; k < as->v[i].n; k++)
+            free(as->v[i].of[k].name);
+        metric_alert_release(&as->v[i].alert);
+        free(as->v[i].text);
+    }
+    free(as->v);
+    free(as);
+}
+
+struct metric_alarms *metric_alarms_like(const struct metric_alarms *as)
+{
+    struct strv texts = {0};
+    if (!as)
+        return NULL;
+    for (size_t i = 0; i < as->n; i++)
+        strv_add(&texts, as->v[i].text);
+    struct metric_alarms *ret = metric_alarms_new(&texts);
+    strv_release(&texts);
+    return ret;
+}
+
+/* ---- records ---- */
+
+/* NULL: there are too many. */
+static struct alarm_metric *alarm_metric_of(struct alarm *a, const char *name)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (str_eq(a->of[i].name, name))
+            return &a->of[i];
+    if (a->n == METRIC_ALARM_METRICS)
+        return NULL;
+    struct alarm_metric *m = &a->of[a->n++];
+    *m = (struct alarm_metric){
+        .name = xstrdup(name), .first = NAN, .most = NAN, .least = NAN, .value = NAN};
+    return m;
+}
+
+static double alarm_from(const struct alarm *a, const struct alarm_metric *m)
+{
+    if (a->alert.kind != METRIC_ALERT_FALLS && a->alert.kind != METRIC_ALERT_RISES)
+        return NAN;
+    if (a->alert.from_first)
+        return m->first;
+    return a->alert.kind == METRIC_ALERT_FALLS ? m->most : m->least;
+}
+
+/* A value that is the share away to the last bit but for rounding is it: 0.4 rises by 50 % to 0.6.
+ */
+static const double SHARE_SLACK = 1e-9;
+
+/* A comparison with what is no number is false, so that only `is nan` is true of it. */
+static bool alarm_holds(const struct alarm *a, const struct alarm_metric *m)
+{
+    double x = m->value, number = a->alert.number, from = alarm_from(a, m);
+    double apart = (number - SHARE_SLACK) * fabs(from);
+    switch (a->alert.kind) {
+    case METRIC_ALERT_BELOW:
+        return x < number;
+    case METRIC_ALERT_AT_MOST:
+        return x <= number;
+    case METRIC_ALERT_ABOVE:
+        return x > number;
+    case METRIC_ALERT_AT_LEAST:
+        return x >= number;
+    case METRIC_ALERT_FALLS:
+        return x <= from - apart && x < from;
+    case METRIC_ALERT_RISES:
+        return x >= from + apart && x > from;
+    case METRIC_ALERT_IS_NAN:
+        return !isfinite(x);
+    case METRIC_ALERT_KINDS:
+        break;
+    }
+    return false;
+}
+
+static void alarm_metric_add(struct alarm *a, struct alarm_metric *m, int64_t step, double value)
+{
+    m->value = value;
+    if (isfinite(value)) {
+        m->first = isfinite(m->first) ? m->first : value;
+        m->most = fmax(m->most, value);
+        m->least = fmin(m->least, value);
+    }
+    if (!alarm_holds(a, m)) {
+        m->held = 0;
+        return;
+    }
+    m->since = m->held++ ? m->since : step;
+}
+
+/* The first of its metrics that holds. */
+static void alarm_judge(struct alarm *a)
+{
+    a->stands = false;
+    for (size_t i = 0; i < a->n && !a->stands; i++) {
+        const struct alarm_metric *m = &a->of[i];
+        if (m->held < a->alert.steps)
+            continue;
+        a->stands = a->seen = true;
+        a->last = (struct metric_alarm){
+            .metric = m->name, .step = m->since, .value = m->value, .from = alarm_from(a, m)};
+    }
+}
+
+void metric_alarms_add(struct metric_alarms *as, const struct metric_record *r)
+{
+    for (size_t i = 0; as && i < as->n && !r->superseded; i++) {
+        struct alarm *a = &as->v[i];
+        for (size_t k = 0; k < r->n; k++) {
+            struct alarm_metric *m =
+                str_glob(a->alert.metric, r->v[k].name) ? alarm_metric_of(a, r->v[k].name) : NULL;
+            if (m)
+                alarm_metric_add(a, m, r->step, r->v[k].value);
+        }
+        alarm_judge(a);
+    }
+}
+
+/* ---- what they came to ---- */
+
+size_t metric_alarms_count(const struct metric_alarms *as)
+{
+    return as ? as->n : 0;
+}
+
+void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_alarm *ret)
+{
+    const struct alarm *a = &as->v[i];
+    *ret = a->last;
+    ret->alert = a->text;
+    ret->stands = a->stands;
+    ret->seen = a->seen;
+    if (!a->seen)
+        ret->value = ret->from = NAN;
+}
+
+unsigned metric_alarms_seen(const struct metric_alarms *as)
+{
+    unsigned seen = 0;
+    for (size_t i = 0; i < metric_alarms_count(as); i++)
+        seen |= as->v[i].seen ? 1u << i : 0;
+    return seen;
+}
+
+const char *metric_alarm_message(const struct metric_alarm *a, char *text, size_t size)
+{
+    char value[32], from[32];
+    text_printf(value, "%.4g", a->value);
+    text_printf(from, "%.4g", a->from);
+    message_write(text, size,
+                  MESSAGE_ARGS(MESSAGE_STR("alert", a->alert), MESSAGE_STR("metric", a->metric),
+                               MESSAGE_STR("value", value),
+                               MESSAGE_STR("from", isfinite(a->from) ? from : ""),
+                               MESSAGE_NUM("step", a->step)));
+    return "metric_alert";
+}
+
+/* ---- as JSON ---- */
+
+struct alarm_page {
+    struct metric_alarm is;
+    struct training_message said;
+};
+#define ALARM(key, ftype, member, ...) FIELD_AT(alarm_page, key, ftype, member, __VA_ARGS__)
+static const struct field alarm_rows[] = {
+    ALARM("alert", FIELD_STR, is.alert, .flags = FIELD_ALWAYS),
+    ALARM("stands", FIELD_BOOL, is.stands, .doc = "it holds now"),
+    ALARM("seen", FIELD_BOOL, is.seen, .doc = "it ever held"),
+    ALARM("metric", FIELD_STR, is.metric, .doc = "that does so, or did last"),
+    ALARM("step", FIELD_INT, is.step, .doc = "since this one"),
+    ALARM("value", FIELD_REAL, is.value, .flags = FIELD_MAYBE),
+    ALARM("from", FIELD_REAL, is.from, .flags = FIELD_MAYBE, .doc = "its best or first value"),
+    TRAINING_MESSAGE_ROWS(alarm_page, said),
+};
+const struct field_table metric_alarm_table = FIELD_TABLE("MetricAlert", alarm_rows, alarm_page);
+
+static void alarm_fill(struct alarm_page *p)
+{
+    char args[METRIC_ALARM_ARGS_MAX];
+    if (p->is.seen)
+        training_message_say_text(&p->said, metric_alarm_message(&p->is, args, sizeof(args)), args);
+    else
+        training_message_say(&p->said, "metric_alert_waits",
+                             MESSAGE_ARGS(MESSAGE_STR("alert", p->is.alert)));
+}
+
+void metric_alarms_to_json(const struct metric_alarms *as, struct jout *j, const char *key)
+{
+    jout_open(j, key, '[');
+    for (size_t i = 0; i < metric_alarms_count(as); i++) {
+        struct alarm_page page;
+        metric_alarms_get(as, i, &page.is);
+        alarm_fill(&page);
+        field_to_json(&metric_alarm_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
+        training_message_release(&page.said);
+    }
+    jout_close(j, ']');
+}
+
+unsigned metric_alarms_seen_from_json(const json_t *alarms)
+{
+    unsigned seen = 0;
+    size_t i;
+    const json_t *one;
+    json_array_foreach (alarms, i, one)
+        seen |= i < METRIC_ALERTS_MAX && json_is_true(json_object_get(one, "seen")) ? 1u << i : 0;
+    return seen;
+}

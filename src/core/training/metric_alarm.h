@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metric_alarm.h - the alerts of a job's metrics (core/spec/metric_alert.h), asked at each record.
+ *
+ * An alert is of every metric that its pattern names, METRIC_ALARM_METRICS of them at most, and
+ * holds while one of them does what it says. Pure and bounded; made anew from the merged file after
+ * a restart. */
+#pragma once
+#include <stdbool.h>
+
+#include "base/field.h"
+#include "base/strv.h"
+#include "core/metric/metric.h"
+#include "core/spec/metric_alert.h"
+
+enum { METRIC_ALARM_METRICS = 32, METRIC_ALARM_ARGS_MAX = 768 };
+
+struct metric_alarms;
+
+/* What cannot be read is left out: an older version took it. NULL is none. Copied. */
+struct metric_alarms *metric_alarms_new(const struct strv *texts);
+void metric_alarms_free(struct metric_alarms *as); /* NULL is fine */
+/* The same alerts, which have seen no record. NULL of NULL. */
+struct metric_alarms *metric_alarms_like(const struct metric_alarms *as);
+void metric_alarms_add(struct metric_alarms *as, const struct metric_record *r);
+
+/* What the i-th alert came to. */
+struct metric_alarm {
+    const char *alert;  /* as it was given; borrowed */
+    bool stands, seen;  /* it holds now; it ever did */
+    const char *metric; /* that does so now, or did last; NULL: none ever did. Borrowed */
+    int64_t step;       /* since this one */
+    double value;       /* at its newest record; NaN is one, too */
+    double from;        /* its best, or its first; NaN where it is asked against neither */
+};
+size_t metric_alarms_count(const struct metric_alarms *as); /* 0 of NULL */
+void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_alarm *ret);
+/* Its sentence, as base/message.h has it: its code, the arguments into text. */
+const char *metric_alarm_message(const struct metric_alarm *a, char *text, size_t size);
+/* Those that ever held, as bits; and of what metric_alarms_to_json() wrote. */
+unsigned metric_alarms_seen(const struct metric_alarms *as);
+unsigned metric_alarms_seen_from_json(const json_t *alarms);
+
+/* Writes them as a list; a job without alerts has an empty one. */
+extern const struct field_table metric_alarm_table;
+void metric_alarms_to_json(const struct metric_alarms *as, struct jout *j, const char *key);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_kind.c - the words of the kinds; see verdict_kind.h. They leave the process: events,
+ * facts of alerts and pages have them. */
+#include "core/training/verdict_kind.h"
+
+#include "base/str.h"
+
+static const struct {
+    const char *word, *key;
+    bool severe;
+} kinds[VERDICT_KINDS] = {
+#define X(e, word, is_severe, key) [e] = {word, key, is_severe},
+    VERDICT_KIND_TABLE(X)
+#undef X
+};
+
+const char *verdict_kind_key(enum verdict_kind k)
+{
+    return kinds[k].key;
+}
+
+const char *verdict_kind_to_string(enum verdict_kind k)
+{
+    return kinds[k].word;
+}
+
+enum verdict_kind verdict_kind_from_string(const char *word)
+{
+    int k = 0;
+    while (k < VERDICT_KINDS && !str_eq(kinds[k].word, word))
+        k++;
+    return (enum verdict_kind)k;
+}
+
+bool verdict_kind_is_severe(enum verdict_kind k)
+{
+    return kinds[k].severe;
+}

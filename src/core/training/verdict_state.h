@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_state.h - what verdict.c keeps of a training, for verdict_shape.c, which judges it, and
+ * verdict_page.c, which shows it. */
+#pragma once
+#include "core/training/verdict_rules.h"
+#include "core/training/verdict_series.h"
+
+/* What one rule came to. */
+struct verdict_hold {
+    bool seen, stands;
+    int64_t onset, told, ended;
+    int held, quiet; /* records for which it held since it was told, and in a row did not */
+    double value, base, limit;
+    char metric[METRIC_NAME_MAX + 1];
+};
+
+struct verdict {
+    struct verdict_series of[TRAINING_FIGURES];
+    const char *name[TRAINING_FIGURES]; /* under which it was told last; NULL: never. Of
+                                           training_names */
+    char validation[METRIC_NAME_MAX + 1];
+    double reward_at[SERIES_KEPT]; /* about each kept validation, in its place; NaN: none yet */
+    struct verdict_hold holds[VERDICT_RULES_MAX];
+    struct verdict_hold not_finite, fell; /* by the watch */
+    double best_sample;                   /* the greatest score of an answer; NaN */
+    struct verdict_bounds bounds;
+    bool has_gap; /* a figure of the gap was ever other than 0 */
+    int64_t steps, step;
+};
+
+/* Does the rule hold now? Fills onset, value, base and limit of ret. */
+bool verdict_rule_holds(const struct verdict *v,
+                        const struct verdict_rule *rule,
+                        struct verdict_hold *ret);
