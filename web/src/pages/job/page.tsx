@@ -18,13 +18,16 @@ import { ask } from "../../kit/over";
 import { CopyCsv, Dash, Cli, Meter, Panel, Seg, shell, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { Flags, isOver, jobName, ranFor, TRAINS } from "../jobs/columns";
+import { Anatomy } from "./anatomy";
 import { Curves } from "./curves";
 import { FindingPanel, isWhole, retry } from "./finding";
 import { Opinions } from "./opinions";
 import { Gpus } from "./gpus";
 import { TimeLine } from "./line";
 import { Log } from "./log";
+import { Samples } from "./samples";
 import { hasModel, publish } from "./publish";
+import { VerdictPanel } from "./verdict";
 import { w } from "./words";
 import "./page.css";
 
@@ -499,6 +502,9 @@ function looksAtCheckpoints(job: Job | undefined): number {
     return job.ended_at && Date.now() - ms(job.ended_at) < 120_000 ? 3_000 : 0;
 }
 
+/** ppo and grpo keep what the model writes, unless their spec says not to. */
+const hasSamples = (job: Job) => ["ppo", "grpo"].includes(job.workload) && job.resolved_spec?.samples !== false;
+
 export default function JobPage({ names }: { names: Record<string, string> }) {
     const id = names.id!;
     const about = (x: string) => x === id;
@@ -542,7 +548,9 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
     const checkpoints = saved.data?.checkpoints ?? [];
     const sections: [string, string][] = [
         ...(finding ? ([["finding", w("s_finding")]] as [string, string][]) : []),
+        ...(job.verdict ? ([["verdict", w("s_verdict")]] as [string, string][]) : []),
         ["curves", w("s_curves")],
+        ...(hasSamples(job) ? ([["samples", w("s_samples")]] as [string, string][]) : []),
         ["gpus", w("s_gpus")],
         ["log", w("s_log")],
         ["checkpoints", w("s_ckpt")],
@@ -571,7 +579,10 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                 <Sections ids={sections} />
                 {finding && <FindingPanel job={job} of={finding} checkpoints={checkpoints} may={may} />}
                 <Opinions of={found.data?.opinions ?? []} />
+                <VerdictPanel job={job} />
                 <Curves job={job} checkpoints={checkpoints} findings={found.data?.findings ?? []} />
+                {hasSamples(job) && <Samples job={job} />}
+                <Anatomy job={job} />
                 <Gpus job={job} />
                 {job.attempt > 0 ? (
                     <Log

@@ -2,6 +2,7 @@
 // form.tsx - the fields of a new job. Each shows and changes one key of the spec's text (base/spectext.ts); choices come
 // from the registries, and what is wrong with a key stands below its field.
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { DatasetItem, ModelItem, Preset, PresetItem, SpecProblem } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
@@ -75,6 +76,8 @@ const WIDE = { 3: "w3", 4: "w4", 6: "", 8: "w8", 12: "w12" };
 
 function Field(p: FieldProps) {
     const { text, setText, problems } = p.form;
+    // What is being typed: the page is drawn anew meanwhile, at each answer of a check, and would put the old text back.
+    const [typed, setTyped] = useState<string | null>(null);
     const list = p.override ? null : listOf(text, p.of);
     const read = p.override
         ? overrideOf(text, p.override)
@@ -112,11 +115,16 @@ function Field(p: FieldProps) {
                 inputMode={p.isNumber ? "decimal" : undefined}
                 autocomplete="off"
                 spellcheck={false}
-                value={read ?? ""}
+                value={typed ?? read ?? ""}
                 disabled={elsewhere}
                 placeholder={elsewhere ? w("in_editor") : p.placeholder}
                 aria-invalid={wrong}
-                onChange={(e) => change(e.currentTarget.value.trim())}
+                onInput={(e) => setTyped(e.currentTarget.value)}
+                onChange={(e) => {
+                    setTyped(null);
+                    change(e.currentTarget.value.trim());
+                }}
+                onBlur={() => setTyped(null)}
             />
             {p.choices && (
                 <datalist id={`${id}-list`}>
