@@ -145,7 +145,7 @@ class Handler(BaseHTTPRequestHandler):
             self.list_events(job_id)
         elif m.group(2) == "/why":
             known = self.stub.jobs[job_id]
-            more = {k: known.get(k) for k in ("position", "eta", "hint")}
+            more = {k: known.get(k) for k in ("position", "eta", "hint", "also")}
             self.answer(200, {"id": job_id, "state": known["state"], "hint_text": known.get("hint_text", ""), **more,
                               "code": known["reason"]["code"], "text": known["reason"]["text"]})  # fmt: skip
         else:

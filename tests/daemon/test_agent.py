@@ -118,7 +118,7 @@ def test_an_agent_that_takes_nothing_is_an_alert(tmp_path):
         job = argusd.submit("exit 3")
         argusd.wait_over(job)
         [alert] = until(lambda: alerts("open"), "nobody takes what is pushed: an alert")
-        assert "has taken nothing for" in alert["text"] and "503" in alert["text"]
+        assert "has taken nothing for" in alert["text"] and "tells admins why" in alert["text"]
         shown = argus("agent", "show")
         assert "failing since" in shown and "503" in shown and "none is asked" in shown
         agent.answer = check_webhook
@@ -129,6 +129,23 @@ def test_an_agent_that_takes_nothing_is_an_alert(tmp_path):
         shown = argus("opinions", job)
         assert "\x1b" not in shown and "disk" in shown and "mount it" in shown and "70 %" in shown
         assert json.loads(argus("opinions", job, "-o", "json"))["opinions"][0]["advice"] == "mount it"
+
+
+def test_what_its_address_answers_is_told_to_admins_alone(tmp_path):
+    """Neither the page nor the alert tells it to others: by such an address somebody could ask what argusd reaches."""
+    config = "alerts: {every: 1s, rules: {agent_stuck: {when: agent_failing >= 1s}}}"
+    with Agent() as agent, agent_house(tmp_path, agent, config=config) as argusd:
+        agent.answer = (418, b"the-answer-of-a-server-inside")
+        argusd.wait_over(argusd.submit("exit 3"))
+        until(lambda: "418" in (argusd.get("/v1/agent")["trouble"] or ""), "an admin is told why")
+        until(lambda: any(a["rule"] == "agent_stuck" for a in argusd.get("/v1/alerts")["alerts"]), "it is an alert")
+        incident = argusd.get("/v1/incidents")["incidents"][0]["id"]
+        for token in ("viewer", "user"):
+            page = argusd.call("GET", "/v1/agent", token=token).json()
+            assert page["is_there"] and page["failing_since"] and page["trouble"] is None
+            for path in ("/v1/alerts?state=all", f"/v1/incidents/{incident}/report", "/v1/events?limit=1000"):
+                said = argusd.call("GET", path, token=token).body
+                assert b"418" not in said and b"server-inside" not in said, path
 
 
 def test_figures_of_running_jobs_come_by_themselves(tmp_path):

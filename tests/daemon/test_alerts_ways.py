@@ -3,19 +3,28 @@
 wakes nobody, and each incident says what became of its messages."""
 
 import collections
+import contextlib
+import datetime
 import email.utils
 import json
+import pathlib
 import re
+import sqlite3
+import subprocess
+import urllib.request
 
 import pytest
 from fakeray import FakeRay
 from mailserver import MailServer
+from ports import free_port
 from receiver import Receiver
 from test_alerts import alerts_yaml, house
 
 from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
+OBSERVE = pathlib.Path(__file__).parents[2] / "deploy" / "observe"
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def tellings(argusd, incident):
@@ -87,6 +96,52 @@ def test_a_mail_comes_to_those_who_take_it(tmp_path):
             assert max(map(len, raw.split(b"\r\n"))) <= 998
 
 
+def having(argusd):
+    """Addresses of which the store says that they have the mail; None: no mail is on its way."""
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db:
+        rows = db.execute("SELECT body FROM entry WHERE kind = 'delivery'").fetchall()
+    return json.loads(rows[0][0]).get("having", []) if rows else None
+
+
+def test_who_has_a_mail_does_not_get_it_again_from_an_argusd_that_starts_anew(tmp_path):
+    with MailServer(deferred={"late@example.org": 10**9, "two@example.org": 10**9}) as mail:
+        to = "to: [ops@example.org, late@example.org, two@example.org]"
+        receiver = f'kind: mail, from: argus@example.org, {to}, url: "{mail.url}"'
+        with house(tmp_path, {"mail": receiver}) as argusd:
+            job = argusd.submit("exit 3")
+            argusd.wait_over(job)
+            until(lambda: having(argusd) == ["ops@example.org"], "it is stored that one has it")
+            argusd.kill9()
+            mail.deferred["late@example.org"] = 0
+            argusd.start()
+            until(lambda: having(argusd) == ["ops@example.org", "late@example.org"], "another one has it, too")
+            assert [len(mail.mails(f"{a}@example.org")) for a in ("ops", "late", "two")] == [1, 1, 0]
+            argusd.kill9()
+            mail.deferred["two@example.org"] = 0
+            argusd.start()
+            incident = incident_of(argusd, job)
+            until(lambda: tellings(argusd, incident)["mail"] == ("taken", None), "all have it")
+            assert [len(mail.mails(f"{a}@example.org")) for a in ("ops", "late", "two")] == [1, 1, 1]
+
+
+def test_a_mail_that_all_had_when_argusd_was_killed_is_taken(tmp_path):
+    with MailServer(deferred={"ops@example.org": 10**9}) as mail:
+        receiver = f'kind: mail, from: argus@example.org, to: [ops@example.org], url: "{mail.url}"'
+        with house(tmp_path, {"mail": receiver}) as argusd:
+            job = argusd.submit("exit 3")
+            argusd.wait_over(job)
+            incident = incident_of(argusd, job)
+            until(lambda: having(argusd) == [], "its mail is on its way")
+            argusd.kill9()
+            with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+                had = "json_set(body, '$.having', json_array('ops@example.org'))"
+                db.execute(f"UPDATE entry SET body = {had} WHERE kind = 'delivery'")
+            asked = len(mail.asked)
+            argusd.start()
+            until(lambda: tellings(argusd, incident)["mail"] == ("taken", None), "its incident says so")
+            assert having(argusd) is None and len(mail.asked) == asked
+
+
 def test_what_is_silenced_is_not_escalated(tmp_path):
     with Receiver() as ops, Receiver() as boss:
         receivers = {"ops": f'kind: webhook, url: "{ops.url}"', "boss": f'kind: webhook, url: "{boss.url}"'}
@@ -103,8 +158,9 @@ def test_what_is_silenced_is_not_escalated(tmp_path):
             assert not boss.titled(quiet)
 
 
-@pytest.mark.nightly  # it waits for a minute
-def test_alertmanager_hears_again_of_all_that_is_open(tmp_path):
+@pytest.mark.parametrize("when", [pytest.param("a minute later", marks=pytest.mark.nightly), "after a kill"])
+def test_alertmanager_hears_again_of_all_that_is_open(tmp_path, when):
+    """More than one message has, and without what has ended."""
     with (
         Receiver() as am,
         house(tmp_path, {"am": f'kind: alertmanager, url: "{am.url}"'}, more="  routes: [{to: am}]") as argusd,
@@ -112,9 +168,66 @@ def test_alertmanager_hears_again_of_all_that_is_open(tmp_path):
         rule = {"of": "job", "when": "gpus > 200", "text": "'{name}' is large"}
         assert argusd.call("PUT", "/v1/alert_rules/large", rule).status == 201
         jobs = {argusd.submit("echo held", nnodes=222, n_gpus_per_node=1) for _ in range(25)}
-        until(lambda: {a["labels"]["name"] for b in am.bodies() for a in b} >= jobs, "each is told")
+        told = lambda: {a["labels"]["name"] for b in am.bodies() for a in b}  # noqa: E731
+        until(lambda: told() >= jobs, "each is told")
+        over = jobs.pop()
+        argusd.stop_job(over)
+        now = lambda: datetime.datetime.now(datetime.UTC).isoformat()  # noqa: E731
+        ended = lambda a: a["labels"]["name"] == over and a["endsAt"] < now()  # noqa: E731
+        until(lambda: any(ended(a) for b in am.bodies() for a in b), "the end of one is told")
+        if when == "after a kill":
+            argusd.kill9()
         am.got.clear()
-        until(lambda: {a["labels"]["name"] for b in am.bodies() for a in b} >= jobs, "and all again, a minute later")
+        if when == "after a kill":
+            argusd.start()
+        until(lambda: told() >= jobs, f"and all again {when}")
+        assert over not in told()
+
+
+class Alertmanager:
+    """The real one, of this distribution; what it knew of alerts goes with its process."""
+
+    def __init__(self, home):
+        self.home, self.port = home, free_port()
+        self.url = f"http://127.0.0.1:{self.port}/api/v2/alerts"
+
+    def start(self):
+        up = [OBSERVE / "up-alertmanager", "--dir", self.home, "--listen", f"127.0.0.1:{self.port}"]
+        done = subprocess.run(up, capture_output=True, text=True)
+        assert done.returncode == 0, done
+
+    def stop(self):
+        subprocess.run([OBSERVE / "down", self.home])
+
+    def open(self):
+        """Names of what it holds for open."""
+        with DIRECT.open(self.url, timeout=60) as reply:
+            return {a["labels"]["name"] for a in json.load(reply) if a["status"]["state"] == "active"}
+
+
+@pytest.mark.skipif(
+    subprocess.run([OBSERVE / "fetch", "--where"], capture_output=True).returncode != 0,
+    reason="no Alertmanager: run deploy/observe/fetch",
+)
+def test_a_real_alertmanager_that_starts_anew_knows_all_that_is_open(tmp_path):
+    am = Alertmanager(tmp_path / "am")
+    with contextlib.ExitStack() as runs, house(tmp_path, {"am": f'kind: alertmanager, url: "{am.url}"'},
+                                               more="  routes: [{to: am}]") as argusd:  # fmt: skip
+        am.start()
+        runs.callback(am.stop)
+        rule = {"of": "job", "when": "gpus > 200", "text": "'{name}' is large"}
+        assert argusd.call("PUT", "/v1/alert_rules/large", rule).status == 201
+        jobs = {argusd.submit("echo held", nnodes=222, n_gpus_per_node=1) for _ in range(25)}
+        until(lambda: am.open() == jobs, "it has each")
+        over = jobs.pop()
+        argusd.stop_job(over)
+        until(lambda: am.open() == jobs, "and of one the end")
+        argusd.kill9()
+        am.stop()
+        am.start()
+        assert am.open() == set()
+        argusd.start()
+        until(lambda: am.open() == jobs, "all that is open, once argusd is back")
 
 
 def test_a_rule_is_changed_in_one_thing_and_an_unknown_fact_is_refused(tmp_path):

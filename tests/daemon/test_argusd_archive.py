@@ -282,11 +282,18 @@ def test_by_the_command_line(argusd):
     job = finished(argusd)
     change(argusd, job, "archive")  # its records are on disk now
     done = cli(argusd, "archive", job, "--wait")
-    assert done.returncode == 0 and f"job {job} is archived" in done.stderr, done
+    path = argusd.job(job)["archived"]["path"]
+    assert done.returncode == 0 and f"job {job} is archived: {path}" in done.stderr, done
     assert "archived: " in cli(argusd, "status", job).stdout
     assert cli(argusd, "logs", job).returncode != 0
     done = cli(argusd, "unarchive", job, "--wait")
-    assert done.returncode == 0 and f"job {job} is back" in done.stderr, done
+    assert done.returncode == 0 and f"job {job} is back in {argusd.job_dir(job)}" in done.stderr, done
+    told = cli(argusd, "archive", job)
+    assert told.returncode == 0 and f"job {job} is being archived: 'argus status {job}'" in told.stderr, told
+    until(lambda: state_of(argusd, job) == "archived", "it is archived")
+    told = cli(argusd, "unarchive", job)
+    assert told.returncode == 0 and f"job {job} is being brought back: 'argus status {job}'" in told.stderr, told
+    until(lambda: state_of(argusd, job) is None, f"{job} is back")
     done = cli(argusd, "archive", job, "--no-checkpoints", "--wait")
     assert done.returncode == 0 and argusd.job(job)["archived"]["no_checkpoints"], done
     assert cli(argusd, "archive").returncode == 2

@@ -297,6 +297,26 @@ def test_two_gangs_that_fit_alone(b):
 # ---- what takes the witnesses' patience ----
 
 
+def children_of(pid):
+    """It, and all that descend from it now."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            stat = pathlib.Path(f"/proc/{name}/stat").read_text()
+            parents[int(name)] = int(stat.rpartition(")")[2].split()[1])
+    found = [pid]
+    for p in found:
+        found += [c for c, parent in parents.items() if parent == p]
+    return found
+
+
+def signal_each(pids, number):
+    """What ended meanwhile needs none: the command's own programs come and go."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 def away_while_a_job_runs(home):
     with bed(home) as b:
         job = b.running("r")
@@ -393,6 +413,38 @@ def node_dies_with_its_driver(home):
         assert b.succeeds(other)["nodes"][0]["name"] != node
 
 
+def a_death_that_ray_missed(home):
+    """Its record says RUNNING for ever: once the beat stands still Ray is asked for the supervisor, which is dead."""
+    with bed(home) as b:
+        job = b.running("r")
+        b.ray.settings(missed_deaths=True)
+        shepherd = b.ray.starts()[job][0]["pid"]
+        runner = int(pathlib.Path(f"/proc/{shepherd}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(runner, signal.SIGKILL)
+        signal_each(children_of(shepherd), signal.SIGKILL)
+        view = b.argusd.wait_over(job)
+        assert b.ray.jobs()[job]["status"] == "RUNNING"
+        assert (view["state"], view["exit"]["cause"]) == ("FAILED", "lost"), view
+
+
+def a_shepherd_that_stands_still(home):
+    """Its supervisor is alive: nothing is done to the job, which is UNKNOWN until it beats again."""
+    with bed(home) as b:
+        job = b.running("r")
+        shepherd = b.ray.starts()[job][0]["pid"]
+        stopped = children_of(shepherd)
+        signal_each(stopped, signal.SIGSTOP)
+        try:
+            b.argusd.wait_job(job, is_unknown, "is UNKNOWN")
+            asked = lambda: sum("_ray_internal_job_actor_" in r["path"] for r in b.ray.requests())  # noqa: E731
+            until(lambda: asked() >= 2, "Ray is asked, and again")
+            assert b.argusd.job(job)["state"] == "RUNNING" and is_unknown(b.argusd.job(job))
+        finally:
+            signal_each(stopped, signal.SIGCONT)
+        b.let_go("r")
+        b.succeeds(job)
+
+
 def link_to_a_node_is_cut(home):
     """Ray says FAILED, the shepherd beats: they contradict each other, so nothing is done."""
     with bed(home) as b:
@@ -453,7 +505,8 @@ def stands_still_while_a_job_runs(home):
 SLOW = [
     stands_still_while_a_job_runs,
     away_while_a_job_runs, away_for_a_while, memory_lost_while_running, memory_lost_while_pending, orphan,
-    given_up_starts_late, node_dies_with_its_driver, link_to_a_node_is_cut, hung_ray, ray_is_killed_and_comes_back,
+    a_death_that_ray_missed, a_shepherd_that_stands_still, given_up_starts_late, node_dies_with_its_driver,
+    link_to_a_node_is_cut, hung_ray, ray_is_killed_and_comes_back,
 ]  # fmt: skip
 
 

@@ -54,6 +54,26 @@ def test_a_restart_goes_on_from_what_can_be_read(argusd):
     argusd.stop_job(t.id)
 
 
+def test_the_last_one_is_looked_at_after_the_end_and_never_denied(argusd):
+    """From the job's end on until the list has it, the list says that there may be more."""
+    t = standin.Training(argusd)
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "the first one is listed")
+    t.order("save", 20)
+    t.order("exit", 0)
+    seen = []
+
+    def settled():
+        over = argusd.job(t.id)["state"] == "SUCCEEDED"
+        page = argusd.get(f"/v1/jobs/{t.id}/checkpoints")
+        steps = [c["step"] for c in page["checkpoints"]]
+        seen.append((over, page["looking"], steps))
+        return over and not page["looking"]
+
+    until(settled, "it was looked at")
+    assert all(looking or 20 in steps for over, looking, steps in seen if over), seen
+
+
 def test_another_job_goes_on_from_the_newest_verified(argusd):
     t = standin.Training(argusd)
     t.save(10, 20)

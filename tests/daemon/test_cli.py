@@ -532,14 +532,41 @@ def test_queue_on_a_terminal_keeps_what_matters(cli, stub):
     assert [c for c in head if c not in ("USER", "NODES×GPU")] == "POS ID WAIT ETA REASON".split()
 
 
+@pytest.mark.parametrize("command", ["ls -a", "queue"])
+def test_what_tells_jobs_apart_stays_longest(cli, stub, command):
+    """The user where users differ, the pool where places of several lines stand there; else others go first."""
+    why = {"code": "x", "text": "needs 8 GPUs, of which 4 are free in this pool as it is now"}
+    for n, (user, pool) in enumerate([("alice", "a100"), ("alice", "a100")]):
+        stub.add(f"job-of-a-long-name-20261121-{n}", user=user, pool=pool, position=n + 1, state="QUEUED", reason=why)
+
+    def head():
+        _, seen = on_terminal(cli, *command.split(), columns=80, NO_COLOR="1")
+        return seen.decode().splitlines()[0].split()
+
+    assert "USER" not in head() and "POOL" not in head()
+    stub.add("job-of-a-long-name-20261121-7", user="bob", pool="h20", position=1, state="QUEUED", reason=why)
+    assert "USER" in head() and ("POOL" in head() or command != "queue")
+
+
+def test_a_job_without_a_place_in_line_has_none_in_the_table(cli, stub):
+    stub.add("first", position=1)
+    stub.add("second", position=2)
+    stub.add("held", state="QUEUED", flags=["HELD"])
+    stub.jobs["held"].pop("position", None)
+    rows = [line.split() for line in cli.ok("queue").splitlines()[1:]]
+    assert [(r[0], r[1]) for r in rows] == [("1", "first"), ("2", "second"), ("-", "held")]
+
+
 def test_why_says_code_evidence_hint_and_eta(cli, stub):
     eta = {"p50": "2026-11-21T12:00:00Z", "p90": "2026-11-21T14:00:00Z"}
     reason = {"code": "waiting_for_gpus", "text": "it needs 8 GPUs, 4 are free"}
-    stub.add("j1", position=3, eta=eta, reason=reason, hint_text="would start now on pool a6000")
+    also = [{"code": "quota_gpus", "text": "project rl holds 8 of 8 GPUs"}]
+    stub.add("j1", position=3, eta=eta, reason=reason, also=also, hint_text="would start now on pool a6000")
     lines = [line.split(None, 1) for line in cli.ok("why", "j1", "--utc").splitlines()]
     assert lines == [
         ["job", "j1"], ["state", "QUEUED, position 3"], ["code", "waiting_for_gpus"],
-        ["reason", "it needs 8 GPUs, 4 are free"], ["would", "help  would start now on pool a6000"],
+        ["reason", "it needs 8 GPUs, 4 are free"], ["then", "project rl holds 8 of 8 GPUs"],
+        ["would", "help  would start now on pool a6000"],
         ["ETA", "2026-11-21T12:00:00Z/2026-11-21T14:00:00Z"],
     ]  # fmt: skip
     stub.add("j2", state="RUNNING", reason={"code": "running", "text": "it runs"})
@@ -549,10 +576,12 @@ def test_why_says_code_evidence_hint_and_eta(cli, stub):
 
 def test_hold_release_and_priority(cli, stub):
     fill(stub)
-    out = cli.ok("hold", "grpo-20261121-q1", "grpo-20261121-q2")
+    p = cli.run("hold", "grpo-20261121-q1", "grpo-20261121-q2")
+    assert "argus release grpo-20261121-q1" in p.stderr
+    out = p.stdout
     assert out == "grpo-20261121-q1 QUEUED,HELD\ngrpo-20261121-q2 QUEUED,HELD\n"
     assert cli.ok("release", "grpo-20261121-q2") == "grpo-20261121-q2 QUEUED\n"
-    cli.ok("priority", "grpo-20261121-q1", "80")
+    assert "job grpo-20261121-q1 has priority 80" in cli.run("priority", "grpo-20261121-q1", "80").stderr
     assert stub.jobs["grpo-20261121-q1"]["priority"] == 80 and stub.jobs["grpo-20261121-q1"]["flags"] == ["HELD"]
     p = cli.run("hold", "nope", "grpo-20261121-q2")
     assert p.returncode == 4 and stub.jobs["grpo-20261121-q2"]["flags"] == ["HELD"]

@@ -21,7 +21,7 @@ ALERT = {
 }
 INCIDENT = {
     "id": "i4",
-    "title": "[critical] node 'w1' is lost",
+    "title": "node 'w1' is lost",
     "opened_at": "2026-11-21T10:00:00.000Z",
     "closed_at": None,
     "gpu_hours": 1.5,
@@ -65,6 +65,28 @@ def test_an_alert_is_told_in_the_language_of_who_asks(server, argus):  # noqa: F
     assert "2026-11-21T10:00:00Z" in argus("alert", "show", "a17", "--utc").stdout
     chinese = argus("alert", "show", "a17", LANG="zh_CN.UTF-8").stdout
     assert "确认人: bob" in chinese and "acknowledged" not in chinese  # its sentence is argusd's
+
+
+def test_checkpoints_that_are_being_looked_at_are_not_denied(server, argus):  # noqa: F811
+    server.replies["GET", "/v1/jobs/j/checkpoints"] = [(200, {"checkpoints": [], "looking": True})]
+    done = argus("ckpt", "ls", "j")
+    assert "is being looked at" in done.stderr and "no checkpoints" not in done.stdout + done.stderr
+    server.replies["GET", "/v1/jobs/j/checkpoints"] = [(200, {"checkpoints": [], "looking": False})]
+    done = argus("ckpt", "ls", "j")
+    assert "no checkpoints" in done.stdout + done.stderr and "looked at" not in done.stderr
+
+
+def test_a_data_set_shows_a_few_rows_column_by_column(server, argus):  # noqa: F811
+    rows = [{"prompt": [{"role": "user", "content": f"{'a long begin that all of them have ' * 3}{n}"}],
+             "answer": f"answer {n}"} for n in range(20)]  # fmt: skip
+    entry = {"name": "gsm8k", "version": 1, "owner": "alice", "state": "ready", "about": {"sample": rows}}
+    server.replies["GET", "/v1/datasets/gsm8k"] = [(200, entry)]
+    done = argus("data", "show", "gsm8k")
+    lines = done.stdout.splitlines()
+    answers = [line.partition("answer: ")[2] for line in lines if "answer: " in line]
+    assert answers == ["answer 0", "answer 1", "answer 2"]
+    assert sum(line.startswith("row ") for line in lines) == 3 and "-o json" in done.stderr
+    assert max(map(len, lines)) <= 80
 
 
 def test_an_incident_says_who_was_told(server, argus):  # noqa: F811

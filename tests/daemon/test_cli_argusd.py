@@ -132,3 +132,40 @@ def test_refusals_are_said_by_lang(cli, argusd):
     assert "jobs waiting and may have 0" in english.stderr and "个作业等待，最多 0 个" in chinese.stderr
     gone = cli.run("user", "rm", "nobody")
     assert gone.returncode == 4 and "没有用户 'nobody'" in gone.stderr
+
+
+def test_an_id_of_another_form_is_answered_with_the_form(cli):
+    for noun, form in (("alert", "a17"), ("incident", "i4")):
+        p = cli.run(noun, "show", "1")
+        assert p.returncode == 4 and f"as {form}" in p.stderr and f"argus {noun} ls" in p.stderr, p
+
+
+def test_who_gives_no_token_is_told_so(cli, argusd):
+    """It is no token that is wrong, and what stores one is named."""
+    del cli.env["ARGUS_TOKEN"]
+    p = cli.run("ls")
+    assert p.returncode == 3 and "no token was sent" in p.stderr and "argus login" in p.stderr, p
+    cli.env["ARGUS_TOKEN"] = "argus_of_somebody_else"
+    p = cli.run("ls")
+    assert p.returncode == 3 and "no token was sent" not in p.stderr and "argus login" in p.stderr, p
+
+
+def test_every_obstacle_is_in_why(cli, argusd):
+    """The pool is empty, too: who waits for the quota alone is not told half of it."""
+    assert argusd.call("POST", "/v1/projects", {"name": "rl"}).status == 201
+    large = argusd.spec("echo x", nnodes=2, n_gpus_per_node=64, project="rl", pool="nowhere")
+    job = argusd.submit(large, token="admin")
+    smaller = argusd.call("PUT", "/v1/projects/rl/quota", {"gpus_ceiling": 1})  # a submit beyond it is refused
+    assert smaller.status == 200
+    why = until(
+        lambda: (w := argusd.get(f"/v1/jobs/{job}/why"))["code"] != "shared_root_not_seen" and w,
+        "argusd has looked at its root",
+    )
+    codes = [why["code"], *[a["code"] for a in why["also"]]]
+    assert codes[0] == "quota_gpus" and "pool_too_small" in codes[1:], why
+    out = cli.run("why", job).stdout.splitlines()
+    assert [line for line in out if line.startswith("then ") and "nowhere" in line], out
+    held = argusd.call("POST", f"/v1/jobs/{job}:hold")
+    assert held.status in (200, 202)
+    why = argusd.get(f"/v1/jobs/{job}/why")
+    assert why["code"].startswith("held") and {a["code"] for a in why["also"]} >= {"quota_gpus", "pool_too_small"}, why

@@ -52,6 +52,8 @@ TABLES = {
     "noun/content/files.c:FILES_LS_COLUMNS": ("files ls common", None),
     "noun/content/ckpt.c:CHECKPOINTS": (f"ckpt ls {JOB}", "NOTE"),
     "noun/content/ckpt.c:JOBS": ("ckpt ls --project rlhf", None),
+    "noun/work/samples.c:SAMPLES": (f"samples {JOB}", "ANSWER"),
+    "noun/work/samples.c:SAMPLE_STEPS": (f"samples {JOB} --steps", None),
     "noun/content/preset.c:PRESETS": ("preset ls", "TEXT"),
     "noun/content/preset.c:HOLES": ("preset show p", "TEXT"),
     "noun/machine/alert.c:INCIDENTS": ("incident ls", "TEXT"),

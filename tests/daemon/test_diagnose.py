@@ -96,8 +96,30 @@ def test_what_is_no_text_is_not_called_healthy(tmp_path, end, content, said, unp
         assert json.loads(out)["class"] == "host_oom"
     else:
         assert (code, out) == (2, "") and said in err and str(path) in err
-    got = subprocess.run([programs.PROGRAMS["argus"], "diagnose", "--log", "-"], input=content, capture_output=True)
+    argv = [programs.PROGRAMS["argus"], "diagnose", "--log", "-", "-o", "json"]
+    got = subprocess.run(argv, input=content, capture_output=True)  # a pipe, which is read once
+    if unpacker and shutil.which(unpacker):
+        assert got.returncode == 0, got.stderr
+        assert json.loads(got.stdout)["class"] == "host_oom"
+    else:
+        assert got.returncode == 2 and said.encode() in got.stderr
+    no_unpacker = {**os.environ, "PATH": str(tmp_path)}
+    got = subprocess.run(argv, input=content, capture_output=True, env=no_unpacker)
     assert got.returncode == 2 and said.encode() in got.stderr
+
+
+@pytest.mark.parametrize("length", [0, 1, 15, 16, 17, 300000])
+def test_a_pipe_gives_every_byte_once(length):
+    """What was read to see whether it is packed is part of the log; bytes may come one at a time."""
+    text = "x" * length + "\nMemoryError\n"
+    argv = [programs.PROGRAMS["argus"], "diagnose", "--log", "-", "-o", "json"]
+    p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    for part in (text[:1], text[1:9], text[9:]):
+        p.stdin.write(part)
+        p.stdin.flush()
+    got = json.loads(p.communicate()[0])
+    assert (p.returncode, got["class"], got["bytes"]) == (0, "host_oom", len(text))
+    assert got["evidence"][0]["offset"] == length + 1
 
 
 @pytest.mark.skipif(not shutil.which("gzip"), reason="there is no gzip here")

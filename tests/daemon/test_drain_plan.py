@@ -110,3 +110,15 @@ def test_the_list_has_each_gpu(bed):
     others = [s for s in slots("carol") if s["state"] == "leased"]
     assert [(s["jobs"], s["jobs_hidden"]) for s in others] == [([], 1)] * 2
     until(lambda: bed.job(bed.work)["state"] == "RUNNING", "it goes on")
+
+
+def test_a_machine_with_jobs_is_removed_by_the_form_that_is_named(bed):
+    """Before a drain and during one the refusal says what to do; by then the drain has begun."""
+    got = bed.call("POST", "/v1/nodes/w1:remove", {})
+    assert got.status == 409 and "argus node drain w1" in got.json()["detail"], got
+    assert bed.call("POST", "/v1/nodes/w1:drain", {}).status in (200, 202)
+    got = bed.call("POST", "/v1/nodes/w1:remove", {})
+    assert got.status == 409 and "still being drained" in got.json()["detail"], got
+    assert bed.work in got.json()["detail"] and "argus node rm --force w1" in got.json()["detail"], got
+    assert bed.call("POST", "/v1/nodes/w1:undrain", {}).status in (200, 202)
+    until(lambda: bed.get("/v1/nodes/w1")["state"] != "draining", "it takes jobs again")

@@ -2,16 +2,16 @@
 """Whose GPUs are used and how: beside a fake Ray a scout reads a pretended driver (tests/lib/fake_nvml.c), and its
 words stand in the place of Ray's page, in the job's GPUs, and after its end."""
 
-import http.server
 import json
 import os
 import pathlib
-import threading
 
 import pytest
 from fakedriver import give_gpus, set_gpus
 from figurebed import World
 from programs import PROGRAMS
+from receiver import Receiver
+from rulebed import Watch, rules_yaml
 
 from argusd import needs_argusd, until
 
@@ -52,46 +52,26 @@ class GpuWorld(World):
         return until(look, "the job's GPUs")
 
 
-class Hearer(http.server.BaseHTTPRequestHandler):
-    """A receiver of alerts."""
-
-    def do_POST(self):  # noqa: N802, the name is http.server's
-        self.server.titles.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["title"])
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-# As shipped, but for how long a fault has to last.
-ALERTS = """alerts:
-  wait: 1s
-  settle: 1s
-  every: 1s
-  receivers:
-    ops: {{kind: webhook, url: "http://127.0.0.1:{}/"}}
-  rules:
-    gpu_hot: {{for: 0s}}
-    gpu_throttled: {{for: 0s}}
-    gpu_pcie_fallen: {{for: 0s}}
-    gpu_nvlink_fallen: {{for: 0s}}
-    job_gpu_abnormal: {{for: 1s}}
-    job_idle_gpus: {{when: gpus > 0 and gpu_use < 5% and running_for > 1s, for: 1s}}
+# As shipped, but for how long a fault has to last, and to be away.
+RULES = """
+gpu_hot: {for: 0s, clear_for: 1s}
+gpu_xid: {clear_for: 1s}
+gpu_xid_program: {clear_for: 1s}
+gpu_throttled: {for: 0s, clear_for: 1s}
+gpu_pcie_fallen: {for: 0s, clear_for: 1s}
+gpu_nvlink_fallen: {for: 0s, clear_for: 1s}
+job_gpu_abnormal: {for: 1s, clear_for: 1s}
+job_idle_gpus: {when: gpus > 0 and gpu_use < 5% and running_for > 1s, for: 1s, clear_for: 1s}
 """
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    hearer = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hearer)
-    hearer.titles = []
-    threading.Thread(target=hearer.serve_forever, daemon=True).start()
-    made = GpuWorld(tmp_path_factory.mktemp("gpus"), ALERTS.format(hearer.server_address[1]))
-    made.titles = hearer.titles
-    yield made
-    made.close()
-    hearer.shutdown()
-    hearer.server_close()
+    with Receiver() as hook:
+        made = GpuWorld(tmp_path_factory.mktemp("gpus"), rules_yaml(hook, RULES))
+        made.watch = Watch(made.argusd, hook)
+        yield made
+        made.close()
 
 
 def test_the_use_of_a_job(world):
@@ -140,15 +120,13 @@ def test_the_sums_are_the_nodes(world):
     world.argusd.wait_over(job)
 
 
-def hears(world, *parts):
-    """Each is told in a message of its own or together with others."""
-    for part in parts:
-        until(lambda part=part: any(part in t for t in alerts_of(world)), f"an alert with '{part}'")
-    until(lambda: world.titles, "a message")
-
-
-def alerts_of(world):
-    return [a["text"] for a in world.argusd.get("/v1/alerts?state=all")["alerts"]] + world.titles
+def xid_ends(world, rule):
+    """A reader of a driver tells its newest Xid while it lives; the next one, on either node, knows of none."""
+    jobs = [world.submit(f"{rule}-{n}", n_gpus_per_node=2) for n in range(2)]
+    world.watch.ends(rule)
+    for job, _, gate in jobs:
+        gate.touch()
+        world.argusd.wait_over(job)
 
 
 def test_faults_of_gpus_and_idle_jobs_are_told(world):
@@ -158,8 +136,16 @@ def test_faults_of_gpus_and_idle_jobs_are_told(world):
     procs = [f"proc {g} {pid} 1000 0" for g in (0, 1)]
     set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 0), *procs)
     world.gpus(job, lambda s: s["by_processes"])  # an Xid from before a driver's reader began is not told by it
+    watch, begun = world.watch, Watch.begin()
     set_gpus(world.bin, GPU.format(0, 90), "gpu 1 0 40000 300000 95", "ecc 0 3", "xid 0 79", *procs)
-    hears(world, "reported Xid 79", "3 uncorrected memory errors", "is at 95 degrees", "unevenly: 0 % of one")
+    said = {
+        "gpu_xid": "reported Xid 79",
+        "gpu_ecc": "3 uncorrected memory errors",
+        "gpu_hot": "is at 95 degrees",
+        "job_gpu_abnormal": "unevenly: 0 % of one",
+    }
+    for rule, text in said.items():
+        assert text in watch.hears(rule, begun)["text"]
     assert "IDLE" not in world.argusd.job(job)["flags"]
     set_gpus(world.bin, GPU.format(0, 0), GPU.format(1, 0), *procs)
     idle = world.argusd.wait_job(job, lambda j: "IDLE" in j["flags"], "is idle")
@@ -171,8 +157,11 @@ def test_faults_of_gpus_and_idle_jobs_are_told(world):
     world.argusd.wait_job(job, lambda j: "IDLE" not in j["flags"], "works again")
     kinds = [e["kind"] for e in world.argusd.get(f"/v1/jobs/{job}/events")["events"]]
     assert "idle" in kinds and "busy" in kinds
+    for rule in ("gpu_ecc", "gpu_hot", "job_gpu_abnormal"):
+        watch.ends(rule)
     gate.touch()
     world.argusd.wait_over(job)
+    xid_ends(world, "gpu_xid")
 
 
 def test_faults_that_a_gpu_works_on_with_are_told(world):
@@ -183,6 +172,7 @@ def test_faults_that_a_gpu_works_on_with_are_told(world):
     procs = [f"proc {g} {pid} 1000 90" for g in (0, 1)]
     set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90), *procs)
     world.gpus(job, lambda s: s["by_processes"])  # its 18 links were seen
+    begun = Watch.begin()
     faults = ["xid 1 31", "rows 0 1", "pending 1 1", "throttle 0 64", "throttle 1 4", "pcie 1 8", "links 0 16"]
     set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90), *faults, *procs)
     said = {
@@ -199,6 +189,8 @@ def test_faults_that_a_gpu_works_on_with_are_told(world):
         return {a["rule"]: a["text"] for a in found if a["rule"] in said}
 
     until(lambda: alerts("open") == said, "each fault as an alert")
+    for rule, text in said.items():
+        assert world.watch.hears(rule, begun)["text"] == text
     assert not [
         a
         for a in world.argusd.get("/v1/alerts?state=open")["alerts"]
@@ -206,17 +198,21 @@ def test_faults_that_a_gpu_works_on_with_are_told(world):
     ]
     chinese = world.argusd.call("GET", "/v1/alerts?state=open", **{"Accept-Language": "zh-CN"}).json()["alerts"]
     assert f"GPU {node}/0 有 2 条 NVLink 断开，16 条正常" in [a["text"] for a in chinese]
-    # A limit of power that was set (4) is none; what was mended is over: those that wait before they end aside.
+    # A limit of power that was set (4) is none; what was mended is over.
     set_gpus(world.bin, GPU.format(0, 90), GPU.format(1, 90), *procs)
-    until(lambda: not alerts("open").keys() & {"gpu_rows_failed", "gpu_rows_pending"}, "the rows are well")
+    for rule in said.keys() - {"gpu_xid_program"}:
+        world.watch.ends(rule)
     gate.touch()
     world.argusd.wait_over(job)
+    xid_ends(world, "gpu_xid_program")
 
 
 def test_an_idle_job_is_stopped_where_its_spec_says_so(world):
     set_gpus(world.bin, GPU.format(0, 0), GPU.format(1, 0))
     keys = {"idle": {"min_gpu_util": 5, "window": "20s", "action": "stop"}}
     job, _, _ = world.submit("stopped", n_gpus_per_node=1, **keys)
+    begun = Watch.begin()
     over = world.argusd.wait_over(job)
     assert over["reason"]["code"] == "gpu_idle" or "min_gpu_util" in over["reason"]["text"], over["reason"]
-    hears(world, "holds 1 GPUs and uses 0 % of them")
+    assert "holds 1 GPUs and uses 0 % of them" in world.watch.hears("job_idle_gpus", begun, job)["text"]
+    world.watch.ends("job_idle_gpus", job)

@@ -90,7 +90,8 @@ def test_what_happens_to_a_job(argusd):
 
 
 def test_an_alert_and_its_incident(argusd):
-    """One sentence each, in the language of who asks: rule and facts are what programs read."""
+    """One sentence each, in the language of who asks, and so is a fact that is one: rule and the other facts are what
+    programs read."""
     job = argusd.wait_over(argusd.submit("exit 3"))["id"]
 
     def alerts(ask):
@@ -100,6 +101,8 @@ def test_an_alert_and_its_incident(argusd):
     (english,), (told,) = alerts(argusd.get), alerts(lambda path: chinese(argusd, path))
     assert english["text"].startswith(f"job '{job}' of ")
     assert told["text"].startswith(f"{english['user']} 的作业 '{job}' 失败")
+    assert english["text"].endswith(english["facts"]["finding"]) and told["text"].endswith(told["facts"]["finding"])
+    assert english["facts"].pop("finding") != told["facts"].pop("finding")
     assert not [k for k in english if k.endswith("_zh")] and english["facts"] == told["facts"]
     incident = f"/v1/incidents/{english['incident']}"
     assert english["text"] in argusd.get(incident)["title"] and told["text"] in chinese(argusd, incident)["title"]

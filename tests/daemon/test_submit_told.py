@@ -52,14 +52,19 @@ train_file: unknown-data
         ({"env": {"A": None}}, "pair_null"),
         ({"env": ["A=1"]}, "pairs_form"),
         ({"name": "n" * 201}, "job_name_long"),
-        ({"name": "a\nb"}, "job_name_control"),
+        ({"name": "a\nb"}, "name_control"),
+        ({"after": ["first"]}, "no_after"),
+        ({"after": ["Not An Id", "x"]}, "no_after"),
+        ({"cluster": "elsewhere"}, "spec_other_cluster"),
+        ({"n_gpu": 1}, "unknown_key"),
         ({"entrypoint": ["", "x"]}, "entrypoint_no_program"),
         ({"entrypoint": ["echo", "x" * (128 << 10)]}, "argument_too_long"),
     ],
 )
 def test_what_cannot_start_is_refused(argusd, keys, code):
+    """One mistake is one problem: not a warning beside it, either."""
     reply = argusd.post({**Argusd.spec("echo x"), **keys})
-    assert reply.status == 422 and [p["code"] for p in told(reply)] == [code], reply
+    assert reply.status == 422 and [p["code"] for p in reply.json()["problems"]] == [code], reply
 
 
 def test_what_is_told_and_taken(argusd):

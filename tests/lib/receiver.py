@@ -7,6 +7,7 @@ import hmac
 import http.server
 import json
 import threading
+import time
 
 KEY = base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
 
@@ -20,6 +21,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Post)
         self.port, self.answer = self.server_address[1], (200, b"{}")
         self.got, self.seen, self.over = [], [], threading.Event()
+        self.came = []  # (monotonic time, body) of what was taken
         self.url = f"http://127.0.0.1:{self.port}/in?access_token=hidden-key"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -56,6 +58,7 @@ class Post(http.server.BaseHTTPRequestHandler):
         status, text = answer(self, body) if callable(answer) else answer
         if status < 300:
             self.server.got.append((self.path, self.headers, body))
+            self.server.came.append((time.monotonic(), body))
         self.send_response(status)
         if status == 302:
             self.send_header("Location", f"http://127.0.0.1:{self.server.port}/elsewhere")

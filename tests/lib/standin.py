@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for verl: it saves checkpoints and ends when the test says so, by files in the job's directory."""
 
+import json
 import pathlib
 import select
 import shutil
 
 import broken
 from checkpoints import TRACKER, put_checkpoint
+from dumpers import TRAINERS
 
 from argusd import until
 
@@ -33,10 +35,23 @@ def make_world(root):
     broken.put(code / "verl/version/version", b"0.5.0\n")
     for package in ("verl", "verl/trainer"):
         broken.put(code / package / "__init__.py", "")
+    broken.put(code / "verl/trainer/ppo/__init__.py", "")
+    broken.put(code / "verl/trainer/ppo/ray_trainer.py", TRAINERS["0.5.0"][2])
     broken.put(code / "verl/trainer/main_ppo.py", MAIN.format(lib=str(pathlib.Path(__file__).parent)))
 
 
-def obey(kept, words):
+def dump(keys, kind, step, text):
+    """As verl's own trainer does, with what the hook makes of it."""
+    from verl.trainer.ppo.ray_trainer import RayPPOTrainer
+
+    told = json.loads(text)
+    where = keys.get(f"++trainer.{kind}_data_dir") or keys[f"trainer.{kind}_data_dir"]
+    RayPPOTrainer().dump(step, told["rows"], where, **told["extras"])
+
+
+def obey(kept, words, keys):
+    if words[0] == "dump":
+        dump(keys, words[1], int(words[2]), (kept.parent / words[3]).read_text())
     if words[0] == "save":
         put_checkpoint(kept, int(words[1]), size=int(words[2]) if len(words) > 2 else 1000)
     if words[0] == "torn":  # the tracker names it, and a shard is cut off: before it is named, nobody sees it whole
@@ -62,7 +77,7 @@ def train(argv):
         for order in sorted(job.glob("order-*")):
             words = order.read_text().split()
             order.rename(job / f"done-{order.name}")
-            obey(kept, words)
+            obey(kept, words, keys)
         select.select([], [], [], 0.02)
 
 
@@ -96,6 +111,12 @@ class Training:
         for step in steps:
             self.order("save", step)
             until(lambda step=step: self.tracker() == step, f"step {step} is saved")
+
+    def dump(self, step, rows, kind="rollout", **extras):
+        """Samples of a step: (prompt, answer, score), and parts of the reward."""
+        name = f"told-{self.orders}"
+        (self.dir / name).write_text(json.dumps({"rows": rows, "extras": extras}))
+        self.order("dump", kind, step, name)
 
     def tracker(self):
         path = self.kept / TRACKER

@@ -13,6 +13,8 @@ from barestage import BareStage
 from fakedriver import give_gpus, set_gpus
 from programs import PROGRAMS
 from raybed import BED, BEDS
+from receiver import Receiver
+from rulebed import Watch, rules_yaml
 from stage import open_stage
 
 from argusd import until
@@ -20,25 +22,33 @@ from argusd import until
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(900)]
 
 GPU = "gpu {} {} 40000 300000 55"
-MORE = """nodes: {look_every: 2s}
-alerts:
-  every: 1s
-  rules: {gpu_hot: {for: 0s}, node_unhealthy: {for: 0s}}
+RULES = """
+gpu_hot: {for: 0s}
+node_unhealthy: {for: 0s, clear_for: 1s}
+node_ssh_away: {for: 1s}
 """
 
 
 @pytest.fixture(scope="module")
 def stage(request, tmp_path_factory):
     evidence = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
+    hook = Receiver()
     made = open_stage(BareStage, BEDS.bare("2.51.1"), request, tmp_path_factory, evidence, None)
-    made.more = MORE
+    request.addfinalizer(hook.__exit__)
+    made.more = "nodes: {look_every: 2s}\n" + rules_yaml(hook, RULES)
     with made as stage:
+        stage.watch = Watch(stage, hook)
         stage.bin = stage.root / "argus/bin" / os.uname().machine
         until((stage.bin / "argus-gpus").exists, "argus-gpus on the shared root")
         give_gpus(stage.bin, None, GPU.format(0, 0), GPU.format(1, 70))
         stage.add_node("node-1", "h2", gpu_count=2)
         stage.wait_node("node-1", "online")
         yield stage
+
+
+def nft(stage, *words, **keys):
+    within = [str(BED), "on", "--dir", stage.bed.dir, "h2", "nft"]
+    subprocess.run([*within, *words], text=True, check=True, **keys)
 
 
 def newest(stage, figure="gpu_util_ratio"):
@@ -61,6 +71,7 @@ def test_idle_gpus_are_seen(stage):
 
 def test_faults_of_idle_gpus_are_told(stage):
     gpus = (GPU.format(0, 0), "gpu 1 70 40000 300000 95")
+    begun = Watch.begin()
     set_gpus(stage.bin, *gpus, "xid 0 79", "pending 1 1")
     for rule, text in (
         ("gpu_xid", "GPU node-1/0 reported Xid 79"),
@@ -68,12 +79,35 @@ def test_faults_of_idle_gpus_are_told(stage):
         ("gpu_rows_pending", "GPU node-1/1 replaces bad memory rows at its next reset"),
     ):
         until(lambda rule=rule, text=text: (rule, text) in alerts(stage), text)
+    assert "Xid 79" in stage.watch.hears("gpu_xid", begun, "node-1/0")["text"]  # though a port of the node is told of
     assert stage.node("node-1")["health"] == "ok"
     set_gpus(stage.bin, *gpus, "rows 1 1")
     sick = until(lambda: (n := stage.node("node-1"))["health"] != "ok" and n, "its health")
     assert "GPU 1 has memory rows that could not be replaced" in sick["reason"]["text"]
+    until(lambda: any(r == "node_unhealthy" for r, _ in alerts(stage)), "its alert")
     set_gpus(stage.bin, GPU.format(0, 0), GPU.format(1, 70))
     until(lambda: stage.node("node-1")["health"] == "ok", "it is well again")
+    stage.watch.ends("node_unhealthy", "node-1")
+
+
+def test_ssh_does_not_get_through(stage):
+    """Its sshd is cut off, its raylet is not."""
+    if not shutil.which("nft"):
+        pytest.skip("nft is not installed: run ./dev setup")
+    cut = "table inet cut { chain input { type filter hook input priority 0; tcp dport 22 drop; }; }"
+    nft(stage, "-f", "-", input=cut)
+    try:
+        until(lambda: any(r == "node_ssh_away" and "does not get through" in t for r, t in alerts(stage)), "its alert")
+    finally:
+        nft(stage, "flush", "ruleset")
+    stage.watch.ends("node_ssh_away", "node-1")
+
+
+def test_what_a_write_to_the_root_takes_there_is_a_fact(stage):
+    rule = {"of": "node", "when": "root_write_time > 0s", "text": "it takes {root_write_time} s", "severity": "info"}
+    assert stage.call("PUT", "/v1/alert_rules/writes", rule).status == 201
+    until(lambda: any(r == "writes" for r, _ in alerts(stage)), "the alert")
+    assert stage.call("DELETE", "/v1/alert_rules/writes").status == 200
 
 
 def test_a_port_that_answers_those_it_should_keep_out(stage):
@@ -90,13 +124,14 @@ def test_a_port_that_answers_those_it_should_keep_out(stage):
     env["ARGUS_TOKEN"] = stage.tokens["admin"]
     argv = [PROGRAMS["argus"], "node", "firewall", "node-1", "--format", "nft"]
     rules = subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout
-    within = [str(BED), "on", "--dir", stage.bed.dir, "h2", "nft"]
-    subprocess.run([*within, "-f", "-"], input=rules, text=True, check=True)
+    nft(stage, "-f", "-", input=rules)
     try:
-        until(lambda: not ports("open") and ports("past"), "it is over")
+        stage.watch.ends("ray_port_open", "node-1")
         assert stage.node("node-1")["state"] == "online"
     finally:
-        subprocess.run([*within, "flush", "ruleset"], check=True)
+        begun = Watch.begin()
+        nft(stage, "flush", "ruleset")
+    assert "no token" in stage.watch.hears("ray_port_open", begun, "node-1")["text"]
 
 
 def test_the_reader_ends_with_the_node(stage):

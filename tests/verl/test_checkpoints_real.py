@@ -60,6 +60,18 @@ def listed(stage, job):
     return {c["step"]: c for c in stage.get(f"/v1/jobs/{job}/checkpoints")["checkpoints"]}
 
 
+def check_samples(stage, job):
+    """What verl wrote at each step is kept, over the restart, and is what it took its mean score of."""
+    told = stage.get(f"/v1/jobs/{job}/metrics?keys=critic/score/mean&points=512")["series"]["critic/score/mean"]
+    page = stage.get(f"/v1/jobs/{job}/samples?limit=100")
+    means = {s["step"]: s["score_mean"] for s in page["steps"]}
+    assert means == pytest.approx(dict(zip(told["step"], told["value"], strict=True)), abs=1e-3)
+    assert page["samples"] and all(s["input"] and s["step"] == STEPS for s in page["samples"])
+    groups = [s["group"] for s in page["samples"]]
+    assert max(map(groups.count, groups)) > 1, "several answers to one prompt"
+    assert [s["step"] for s in stage.get(f"/v1/jobs/{job}/samples?kind=validation")["steps"]] == [STEPS]
+
+
 def test_a_killed_rank_costs_little(stage, tmp_path):
     gate = tmp_path / "gate"
     job = submit(stage, "killed", gate)
@@ -72,6 +84,8 @@ def test_a_killed_rank_costs_little(stage, tmp_path):
     assert (view["attempt"], view["restarts"], view["step"]) == (2, 1, STEPS)
     (found,) = until(lambda: stage.get(f"/v1/jobs/{job}/findings")["findings"], "why the first attempt ended is found")
     assert (found["attempt"], found["class"]) == (1, "actor_died"), found
+
+    check_samples(stage, job)
 
     # the second attempt, by what it says itself
     here = stage.job_dir(job) / "attempts/2"

@@ -78,6 +78,8 @@ EXPECT = {
         "trainer.save_freq": 29,
         "trainer.max_actor_ckpt_to_keep": 11,
         "trainer.default_local_dir": f"{SHARED}/jobs/ppo-1/checkpoints",
+        "trainer.rollout_data_dir": f"{SHARED}/jobs/ppo-1/samples/rollout",
+        "trainer.validation_data_dir": f"{SHARED}/jobs/ppo-1/samples/validation",
         "algorithm.kl_ctrl.kl_coef": 0.002,
         "actor_rollout_ref.rollout.name": "vllm",
     },

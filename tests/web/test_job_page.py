@@ -194,6 +194,33 @@ def test_a_job_of_very_many_curves(browser, world):
     argusd.stop_job(job)
 
 
+def test_what_is_wrong_with_a_training_and_where_its_steps_go(browser, world):
+    """The sentence stands above the curves, with what to do and what nobody measures; the steps are bars."""
+    argusd = world.argusd
+    script, keys = world.holds("")
+    job = argusd.submit(script, name="goes wrong", n_gpus_per_node=0, **keys)
+    argusd.wait_state(job, "RUNNING")
+    with open(argusd.job_dir(job) / "attempts/1/metrics.jsonl", "a") as f:
+        for step in range(1, 21):
+            data = {"critic/score/mean": 0.2 + step / 100, "response/aborted_ratio": 0.5 if step > 14 else 0.0,
+                    "timing_s/step": 10.0, "timing_s/gen": 6.0, "timing_s/reward": 2.0}  # fmt: skip
+            f.write(json.dumps({"step": step, "data": data}) + "\n")
+    argusd.wait_job(job, lambda j: j["step"] == 20, "is at its step")
+    page = browser.page()
+    page.goto(f"{argusd.url}/jobs/{job}")
+    page.wait_for_selector("#verdict:has-text('50 % of the answers were aborted since step 15')")
+    verdict = page.inner_text("#verdict")
+    assert "gpu_memory_utilization" in verdict and "Not measured" in verdict and "since step 15" in verdict
+    assert page.evaluate("(() => { const at = (s) => document.querySelector(s).getBoundingClientRect().top;"
+                         " return at('#verdict') < at('#curves') && at('#curves') < at('#steps') })()")  # fmt: skip
+    until(lambda: page.locator("#steps .stepbar").count() == 20, "a bar for each step")
+    steps = page.inner_text("#steps")
+    assert "Answers" in steps and "60%" in steps and "the GPUs wait for the reward" in steps
+    assert page.wrong == []
+    page.context.close()
+    argusd.stop_job(job)
+
+
 def test_the_fix_is_shown_as_a_diff(browser, world):
     """What the dry run of the retry says; the fix of this job's finding fits no spec of Ray, so its answer is given."""
     job = world.jobs["failed"]
@@ -226,3 +253,29 @@ def test_a_view_of_the_list_is_kept(browser):
     page.click("text=Forget view my grpo")
     until(lambda: page.locator(".views a:has-text('my grpo')").count() == 0, "it is forgotten")
     page.context.close()
+
+
+def test_samples_are_text_and_go_over_the_steps(browser, tmp_path):
+    with World(tmp_path, full=False) as w, browser.of(w):
+        standin.make_world(w.argusd.root)
+        training = standin.Training(w.argusd)
+        markup = "<img src=x onerror=alert(1)> <b>bold</b>"
+        for step in (1, 2):
+            rows = [("2+2=", f"it is {step}", 0.5), ("2+2=", "so it is " * 9, 0.5), ("a", markup, -1.0)]
+            training.dump(step, rows, acc=[1, 0, 0])
+        page = browser.open(f"/jobs/{training.id}", "#samples .sample")
+        assert page.locator("#samples .sample-group").count() == 2
+        assert "1 of 1 prompts" in page.inner_text("#samples") and "acc 1" in page.inner_text("#samples")
+        assert markup in page.inner_text("#samples")
+        assert page.locator("#samples img, #samples .sample-text b").count() == 0
+        assert "so it is" in page.locator("#samples mark").first.inner_text()
+        page.locator("#samples .sample-group .link").first.click()
+        page.wait_for_selector("#samples .sample:has-text('it is 1')")
+        assert page.locator("#samples .sample").count() == 4 and "Step 2" in page.inner_text("#samples")
+        page.locator("#samples .sample-group .link").first.click()
+        page.select_option("#samples select", "1")
+        page.click("#samples .seg button:has-text('Worst')")
+        page.wait_for_selector("#samples .sample-group:first-of-type:has-text('bold')")
+        assert page.wrong == []
+        page.context.close()
+        w.argusd.stop_job(training.id)

@@ -265,11 +265,14 @@ def test_tabs_share_one_stream(browser, tmp_path):
 
 def test_a_lost_connection_shows_and_heals(browser, world):
     page = browser.open("/jobs", ".live:not(.off)")
+    page.wait_for_selector(".vrow >> nth=3")
     world.argusd.stop()
-    page.wait_for_selector(".live.off")
-    page.wait_for_selector(".stale")
-    assert page.locator(".vrow").count() > 3, "what was there stays"
-    world.argusd.start()
+    try:
+        page.wait_for_selector(".live.off")
+        page.wait_for_selector(".stale")
+        assert page.locator(".vrow").count() > 3, "what was there stays"
+    finally:
+        world.argusd.start()  # the world is that of all tests here
     ask_again(page)
     page.wait_for_selector(".live:not(.off)")
     page.wait_for_selector(".stale", state="detached")

@@ -46,6 +46,16 @@ def test_form_and_spec_are_one_text(page):
     until(lambda: page.input_value("[name=name]") == "of the form", "the address holds the text")
 
 
+def test_what_is_typed_stays_while_the_page_is_drawn_anew(page):
+    until(lambda: page.input_value("[name=name]") == "said", "the form has what was typed")
+    page.fill("[name=name]", "half a wo")
+    page.evaluate("document.querySelector('.bar .end .btn[lang]').click()")  # the focus stays where it is
+    page.wait_for_selector("html[lang^=zh]")
+    assert page.input_value("[name=name]") == "half a wo"
+    page.press("[name=name]", "Tab")
+    until(lambda: "name: half a wo" in shown(page), "the spec has it when the field is left")
+
+
 def test_keys_within_a_key_are_completed(page):
     page.locator(".cm-content").fill(SPEC + "checkpoint:\n  kee")
     page.locator(".cm-content").press("Control+End")

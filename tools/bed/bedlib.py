@@ -139,7 +139,8 @@ def new(a):
         "switch": None,
         "temp_dir": None,
         "hosts": [
-            {"name": f"h{i}", "role": "worker" if i > 1 else "head", "ip": None, "ssh_port": None, "keeper": None}
+            {"name": f"h{i}", "role": "worker" if i > 1 else "head", "ip": None, "ssh_port": None, "keeper": None,
+             "bare": a.bare_workers and mode == "netns" and i > 1}
             for i in range(1, a.hosts + 1)
         ],
     }

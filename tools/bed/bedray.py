@@ -151,7 +151,7 @@ def stop_ray(bed, h):
 
 def start_all(bed):
     plan(bed)
-    head, workers = bed["hosts"][0], bed["hosts"][1:]
+    head, workers = bed["hosts"][0], [h for h in bed["hosts"][1:] if not h.get("bare")]
     wait(bed, head, launch(bed, head))
     if bed["mode"] == "netns":
         for h, code in [(h, launch(bed, h)) for h in workers]:
@@ -169,6 +169,8 @@ def start_all(bed):
 
 def start_one(bed, h):
     """Ray again in a host whose Ray was killed."""
+    if h.get("bare"):
+        bedlib.fail(f"'{h['name']}' is bare: whoever uses this bed starts Ray there")
     if ray_processes(bed, h)():
         bedlib.fail(f"Ray still runs on '{h['name']}'")
     stop_ray(bed, h)
@@ -212,5 +214,5 @@ def problem(bed):
     except (OSError, ValueError, KeyError, TypeError, urllib.error.URLError) as e:
         return f"Ray does not answer ({e})"
     up = {n["node_ip"] for n in nodes if n["state"] == "ALIVE"}
-    away = [h["name"] for h in bed["hosts"] if h["ip"] not in up]
+    away = [h["name"] for h in bed["hosts"] if h["ip"] not in up and not (h.get("bare") and procs.alive(h["keeper"]))]
     return f"Ray does not know {', '.join(away)}" if away else None

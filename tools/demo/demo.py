@@ -72,13 +72,13 @@ def bed_call(p, verb, *args, **kwargs):
 
 
 def start_cluster(p, venv):
-    step("3/6 a real Ray cluster of three hosts: a head that computes nothing, two workers with 4 pretended GPUs each")
+    step("3/6 three hosts: a Ray head that computes nothing, two workers with 4 pretended GPUs each")
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     if bed_call(p, "status", **quiet).returncode == 0:
         say("the cluster of the last run is healthy: used again")
     else:
         bed_call(p, "down")
-        up = ["--env", venv, "--hosts", "3", "--gpus", "4", "--auth", "token"]
+        up = ["--env", venv, "--hosts", "3", "--gpus", "4", "--auth", "token", "--bare-workers"]
         if bed_call(p, "up", *up).returncode != 0:
             fail("the cluster did not start: the reason stands above")
     with open(os.path.join(p["bed"], "bed.json")) as f:
@@ -163,18 +163,22 @@ def config_text(p, bed, port):
     )
 
 
-def get(url, token=None):
+def ask(url, token=None, body=None):
+    """With a body: a POST of it."""
     request = urllib.request.Request(url, headers={"User-Agent": "argus-demo"})
     if token:
         request.add_header("Authorization", "Bearer " + token)
+    if body is not None:
+        request.data = json.dumps(body).encode()
+        request.add_header("Content-Type", "application/json")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=5) as reply:
+    with opener.open(request, timeout=30) as reply:
         return reply.read().decode()
 
 
 def is_ready(url):
     try:
-        get(url + "/readyz")
+        ask(url + "/readyz")
         return True
     except (OSError, urllib.error.URLError):
         return False
@@ -256,6 +260,54 @@ def write_env(p, url):
     return clean_env(ARGUS_URL=url, ARGUS_TOKEN=token)
 
 
+def node_of(url, token, name):
+    """None: it is not registered."""
+    try:
+        return json.loads(ask(f"{url}/v1/nodes/{name}", token))
+    except urllib.error.HTTPError as e:
+        if e.code != 404:
+            raise
+        return None
+
+
+def post(url, token, body):
+    try:
+        return ask(url, token, body)
+    except urllib.error.HTTPError as e:
+        fail(f"{url} is refused: {e.read().decode(errors='replace')}")
+
+
+def add_workers(p, bed, venv, url, env):
+    """Registers the bare workers, so that argusd starts Ray there, and may drain them. One of a bed of before, at an
+    address that is no more, is forgotten first."""
+    token = env["ARGUS_TOKEN"]
+    workers = {f"worker-{n}": h for n, h in enumerate((h for h in bed["hosts"] if h.get("bare")), 1)}
+    for name, h in workers.items():
+        node = node_of(url, token, name)
+        if node and node["spec"]["host"] != h["ip"]:
+            post(f"{url}/v1/nodes/{name}:remove", token, {"force": True})
+            wait_for(f"{name} is forgotten", lambda name=name: not node_of(url, token, name))
+            node = None
+        if not node:
+            spec = {"name": name, "host": h["ip"], "ray_bin": os.path.join(venv, "bin", "ray")}
+            spec.update(identity_file=os.path.join(p["bed"], "id"), gpu_count=bed["gpus"], cpu_count=bed["cpus"])
+            post(f"{url}/v1/nodes", token, spec)
+        elif node["want"] != "online":
+            post(f"{url}/v1/nodes/{name}:undrain", token, {})
+    for name in workers:
+        wait_for(f"{name} is online", lambda name=name: node_of(url, token, name)["state"] == "online")
+        say(f"{name} is online: argusd reached it over ssh and started Ray there")
+    return list(workers)
+
+
+def wait_for(what, is_there, seconds=180):
+    end = time.monotonic() + seconds
+    while not is_there():
+        if time.monotonic() > end:
+            fail(f"not seen within {seconds} s: {what}; 'argus node ls' says why")
+        time.sleep(0.5)
+
+
 # ---- the run -----------------------------------------------------------------------------------------------------
 
 
@@ -317,7 +369,7 @@ def metrics_file(job_dir):
 
 
 def driver_line(url, env, job):
-    detail = json.loads(get(f"{url}/v1/jobs/{job}", env["ARGUS_TOKEN"]))
+    detail = json.loads(ask(f"{url}/v1/jobs/{job}", env["ARGUS_TOKEN"]))
     driver = detail.get("driver") or {}
     return f"{driver.get('node')} {driver.get('ip')} (a worker; the head is never used)", detail.get("state")
 
@@ -329,7 +381,7 @@ def login_link(p, env):
     return got.stdout.strip() or None
 
 
-def finish(p, bed, url, env, job, code):
+def finish(p, bed, url, env, job, code, workers):
     job_dir = os.path.join(p["shared"], "jobs", job)
     if code != 0:
         fail(f"the run ended otherwise (exit code {code} of argus): see '{job_dir}/logs/driver.log'")
@@ -338,6 +390,8 @@ def finish(p, bed, url, env, job, code):
     print()
     print(curve.draw(points, curve.REWARD, (sys.stdout.encoding or "").lower().startswith("utf")))
     driver, state = driver_line(url, env, job)
+    drain = f"""
+  argus node drain {workers[0]} --wait && argus node undrain {workers[0]} --wait""" if workers else ""
     print(f"""
 job          {job}, {state}
 driver       {driver}
@@ -353,7 +407,7 @@ Next:
   . {p["env"]}                  # ARGUS_URL, ARGUS_TOKEN and PATH for this shell
   argus status {job}
   argus ls
-  argus node ls
+  argus node ls{drain}
   argus submit --follow examples/sft.yaml       # two nodes
   argus submit --follow --set model_id={job_dir}/checkpoints/global_step_30/actor examples/merge.yaml
   argus submit examples/ppo.yaml && argus queue
@@ -373,8 +427,9 @@ def run(directory):
     fill_shared_root(p, venv)
     url = start_argusd(p, bed)
     env = write_env(p, url)
+    workers = add_workers(p, bed, venv, url, env)
     job, code = train(p, env)
-    finish(p, bed, url, env, job, code)
+    finish(p, bed, url, env, job, code, workers)
 
 
 def down(directory):
