@@ -108,7 +108,7 @@ static void bench_bytes(int gpus)
 {
     struct figure_record *samples = xcalloc(1, sizeof(*samples));
     struct figure_record *rolls = xcalloc(1, sizeof(*rolls));
-    struct figure_before *before = xcalloc(2, sizeof(*before));
+    struct figure_before before[2] = {0};
     struct buf files[2] = {BUF_INIT(64 << 20), BUF_INIT(64 << 20)};
     int32_t last[FIGURE_COLUMNS_MAX] = {0};
     uint64_t from = bench_now();
@@ -132,8 +132,8 @@ static void bench_bytes(int gpus)
            (double)files[1].len / n, (double)(bench_now() - from) / 1e6);
     from = bench_now();
     size_t at = 0, records = 0;
-    memset(before, 0, sizeof(*before));
-    while (figure_record_get((const unsigned char *)files[1].data, files[1].len, &at, before,
+    figure_before_release(&before[0]);
+    while (figure_record_get((const unsigned char *)files[1].data, files[1].len, &at, &before[0],
                              rolls) > 0)
         records++;
     if (records != DAY_RECORDS)
@@ -141,7 +141,8 @@ static void bench_bytes(int gpus)
     printf("{\"what\":\"a day's rollups read\",\"ms\":%.3f}\n", (double)(bench_now() - from) / 1e6);
     buf_release(&files[0]);
     buf_release(&files[1]);
-    free(before);
+    figure_before_release(&before[0]);
+    figure_before_release(&before[1]);
     free(samples);
     free(rolls);
 }
