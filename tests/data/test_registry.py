@@ -427,7 +427,8 @@ def test_a_script_prepares_it_and_the_command_line_shows_it(data, tmp_path):
     assert all(len(line) <= 80 for line in listed.stdout.splitlines())
     shown = cli.run("data", "show", "raw").stdout
     assert "rows         30" in shown and "rl           not fit: missing prompt, data_source, reward_model" in shown
-    assert "columns      question: string" in shown and '{"question":"0 + 0?","answer":"0"}' in shown
+    assert "columns      question: string" in shown
+    assert "row 1        question: 0 + 0?\n             answer: 0\n" in shown, shown
     assert json.loads(cli.run("data", "show", "made", "-o", "json").stdout)["ref"] == "made@1"
     assert cli.run("data", "rm", "raw@1").stdout == "raw@1 removed\n"
     assert cli.run("data", "show", "raw").returncode == 4

@@ -186,6 +186,8 @@ def test_a_page_is_whole(browser, world, empty, name, state):
             is_sound(page)
         if state == "full":
             assert page.wrong == []
+        elif state in INSTEAD:
+            page.goto("about:blank")  # what it asked for meanwhile and did not get is told by now
         assert [w for w in page.wrong if not w.startswith("console: Failed to load resource")] == []
 
 
