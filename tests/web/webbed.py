@@ -339,14 +339,15 @@ class Chromium:
         return page
 
     @contextlib.contextmanager
-    def kept(self):
+    def kept(self, is_misled=False):
         """A page whose theme is the machine's, the one of the time before where that went well: it loads an address
-        in a quarter of the time of a new one, since the browser has compiled its program."""
-        page = self.pages_kept.pop(self.world, None) or self.page(follows=True)
+        in a quarter of the time of a new one, since the browser has compiled its program. is_misled: the test answers
+        in argusd's place; what it refuses may be told later yet, so such pages are for such tests alone."""
+        page = self.pages_kept.pop((self.world, is_misled), None) or self.page(follows=True)
         page.wrong.clear()
         yield page
         page.unroute_all()
-        self.pages_kept[self.world] = page
+        self.pages_kept[self.world, is_misled] = page
 
     def close_pages(self):
         """Those that a test left open, which go on drawing, but for what is kept."""
