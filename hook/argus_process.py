@@ -13,10 +13,15 @@ def _argus_argv():
     return argv
 
 
+def _argus_node_id():
+    """Ray's id of the node, in a worker of Ray; None elsewhere."""
+    return next((a.partition("=")[2] for a in _argus_argv() if a.startswith("--node-id=")), None)
+
+
 def _argus_lease_name(node_id):
     """Our name of a node of the lease, by Ray's id of it; None where it is not known."""
     import json
     import os
 
     nodes = json.loads(os.environ.get("ARGUS_LEASE") or "{}").get("nodes") or []
-    return next((n["name"] for n in nodes if n.get("id") == node_id), None)
+    return next((n["name"] for n in nodes if node_id and n.get("id") == node_id), None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first steps of a worker of Ray: it takes the job's secrets, and makes sure that its node has a scout."""
 
-from argus_process import _argus_argv, _argus_lease_name
+from argus_process import _argus_argv, _argus_lease_name, _argus_node_id
 from argus_say import _argus_say
 
 
@@ -33,10 +33,10 @@ def _argus_take_network():
     if '"env"' not in text:
         return
     nodes = json.loads(text).get("nodes") or []
-    ours = [a.partition("=")[2] for a in _argus_argv() if a.startswith("--node-id=")]
+    ours = _argus_node_id()
     name = os.environ.get("ARGUS_NODE")
     for node in nodes:
-        if node.get("name") == name or (ours and node.get("id") == ours[0]):
+        if node.get("name") == name or (ours and node.get("id") == ours):
             for key, value in (node.get("env") or {}).items():
                 os.environ.setdefault(key, value)
             return
@@ -87,8 +87,7 @@ def _argus_scout():
         return
     argus = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     program = f"{argus}/bin/{host.machine}/argus-shepherd"
-    ids = [a.partition("=")[2] for a in argv if a.startswith("--node-id=")]
-    node = (ids and _argus_lease_name(ids[0])) or host.nodename
+    node = _argus_lease_name(_argus_node_id()) or host.nodename
     path = os.path.dirname(sys.executable or "/usr/bin/") + ":" + env.get("PATH", "/usr/bin:/bin")
     null = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in range(3)]
     words = [program, "--scout", attempt, place, raylet, node]

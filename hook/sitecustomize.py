@@ -33,6 +33,9 @@ it raises or waits for never reaches the training (class _ArgusTracker).
 Where argusd names a directory for samples (ARGUS_SAMPLES), verl's dumps of them are bounded, and what a dump raises
 never reaches the training (class _ArgusSamples).
 
+In a rank of a training each collective of torch is timed, and the sums of some seconds are told in ranks/ of the
+attempt, so that the rank for which the others wait is known (class _ArgusRanks).
+
 Where argusd says what code the job is to run (ARGUS_PROOF), what a process really
 imported is written to proof/ of the attempt, and what is not as it was to be, too:
 the shepherd ends the attempt then (class _ArgusProof). A process that wants another
@@ -41,6 +44,7 @@ verl on purpose starts without that variable."""
 from argus_finder import _ArgusFinder
 from argus_lines import _argus_write_lines
 from argus_proof import _argus_proof
+from argus_ranks import _argus_ranks_changes
 from argus_samples import _argus_samples_changes
 from argus_say import _argus_quiet
 from argus_tracking import _argus_tracking_changes
@@ -102,7 +106,8 @@ def _argus_watch():
 
     if any(type(f).__name__ == "_ArgusFinder" for f in sys.meta_path):
         return
-    changes, proof = {**_argus_lease_changes(), **_argus_samples_changes()}, _argus_proof()
+    changes = {**_argus_lease_changes(), **_argus_samples_changes(), **_argus_ranks_changes()}
+    proof = _argus_proof()
     for name, change in _argus_tracking_changes().items():
         changes[name] = _argus_both(changes[name], change) if name in changes else change
     if proof:

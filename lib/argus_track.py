@@ -88,7 +88,8 @@ def write_anew(order, wanted, place):
     import wandb
 
     words = {"project": order["project"], "name": order["name"], "group": order["job"], "tags": ["argus"]}
-    run = wandb.init(id=order["run"], dir=place, config={"argus_job": order["job"]}, **words)
+    told = {key: value for key, value in order["told"].items() if value is not None}
+    run = wandb.init(id=order["run"], dir=place, config={"argus_job": order["job"], **told}, **words)
     for step, values in sorted(wanted.items()):
         run.log(values, step=step)
     code = {"finished": 0, "failed": 1}.get(order["end"], 255)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a model and data that a CPU can train within minutes, without any network.
 
-    make_tiny.py [--seed N] MODEL_DIR DATA_DIR
+    make_tiny.py [--seed N] [--bytes] MODEL_DIR DATA_DIR
 
 MODEL_DIR  a Qwen2 with two layers and random weights, its byte-level tokenizer and chat template
 DATA_DIR   rl_train, rl_val (prompt, reward_model: answer with digits), sft_train, sft_val (messages: sums of two
@@ -33,8 +33,8 @@ SPACE, NEWLINE = "\u0120", "\u010a"  # as byte-level tokenizers write them
 DIGITS = string.digits
 
 
-def make_tokenizer(path):
-    """The file layout of Qwen2's repositories, which transformers 4 and 5 both load."""
+def make_tokenizer(path, has_bytes):
+    """The file layout of Qwen2's repositories, which transformers 4 and 5 both load. has_bytes: it knows any text."""
     tokenizer = Tokenizer(models.BPE())
     split = pre_tokenizers.Split(Regex(WORDS), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -42,7 +42,9 @@ def make_tokenizer(path):
     )
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = [chr(c) for c in range(33, 127)] + [SPACE, NEWLINE]
-    trainer = trainers.BpeTrainer(vocab_size=128, initial_alphabet=alphabet, show_progress=False)
+    if has_bytes:
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=len(alphabet) + 32, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator(["system", "user", "assistant"] * 50, trainer)
     tokenizer.add_special_tokens([END, START, STOP])
     tokenizer.save(os.path.join(path, "tokenizer.json"))
@@ -67,9 +69,9 @@ def make_tokenizer(path):
     return AutoTokenizer.from_pretrained(path)
 
 
-def make_model(path, seed):
+def make_model(path, seed, has_bytes):
     os.makedirs(path, exist_ok=True)
-    tokenizer = make_tokenizer(path)
+    tokenizer = make_tokenizer(path, has_bytes)
     torch.manual_seed(seed)
     ids = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
     ids["bos_token_id"] = tokenizer.pad_token_id
@@ -132,8 +134,9 @@ def main():
     ap.add_argument("model_dir")
     ap.add_argument("data_dir")
     ap.add_argument("--seed", type=int, default=0)
+    ap.add_argument("--bytes", action="store_true", help="a tokenizer for text of any language, not of ASCII alone")
     a = ap.parse_args()
-    print(f"model: {make_model(a.model_dir, a.seed)} parameters in {a.model_dir}")
+    print(f"model: {make_model(a.model_dir, a.seed, a.bytes)} parameters in {a.model_dir}")
     for name, rows in sorted(make_data(a.data_dir, a.seed).items()):
         print(f"data: {rows} rows in {os.path.join(a.data_dir, name)}.parquet")
 
