@@ -671,6 +671,8 @@ int query_jobs(struct reader *reader,
     if (r < 0)
         return r;
     r = store_list_run(&l, a, err);
+    for (size_t i = 0; r == 0 && q->want_attempts && i < a->result.njobs; i++)
+        r = query_attempts(reader, a->result.jobs[i].seq, STORE_ATTEMPTS_MAX, a, err);
     reader_end(reader);
     free(l.part);
     return r;

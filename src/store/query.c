@@ -24,7 +24,8 @@
 #define SQL_WHOLE_JOB                                                                              \
     "SELECT " ROWS_JOB ", s.spec, d.detail FROM job j LEFT JOIN job_spec s ON s.seq=j.seq"         \
     " LEFT JOIN job_detail d ON d.seq=j.seq WHERE j.seq=?1"
-#define SQL_ATTEMPTS "SELECT " ROWS_ATTEMPT " FROM attempt a WHERE a.job_seq=?1 ORDER BY a.k"
+#define SQL_ATTEMPTS                                                                               \
+    "SELECT " ROWS_ATTEMPT " FROM attempt a WHERE a.job_seq=?1 ORDER BY a.k LIMIT ?2"
 #define SQL_FINDINGS "SELECT " ROWS_FINDING " FROM finding f WHERE f.job_seq=?1 ORDER BY f.k"
 #define SQL_EVENTS                                                                                 \
     "SELECT " ROWS_EVENT " FROM event e LEFT JOIN job j ON j.seq=e.job_seq"                        \
@@ -231,7 +232,11 @@ static int add_whole_job(struct reader *reader, int64_t seq, struct answer *a, s
     return r;
 }
 
-static int add_attempts(struct reader *reader, int64_t seq, struct answer *a, struct err *err)
+int query_attempts(struct reader *reader,
+                   int64_t seq,
+                   int64_t most,
+                   struct answer *a,
+                   struct err *err)
 {
     struct store_attempt attempt;
     sqlite3_stmt *st = NULL;
@@ -239,6 +244,7 @@ static int add_attempts(struct reader *reader, int64_t seq, struct answer *a, st
     if (r < 0)
         return r;
     store_query_bind_int(st, 1, seq);
+    store_query_bind_int(st, 2, most);
     while ((r = reader_step(reader, st, err)) == 1) {
         rows_attempt(st, &attempt);
         answer_add_attempt(a, &attempt);
@@ -260,7 +266,7 @@ int query_job(struct reader *reader,
     if (r == 0)
         r = add_whole_job(reader, m.seq, a, err);
     if (r == 0)
-        r = add_attempts(reader, m.seq, a, err);
+        r = query_attempts(reader, m.seq, INT64_MAX, a, err);
     reader_end(reader);
     buf_release(&m.names);
     return r;

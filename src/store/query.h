@@ -12,6 +12,12 @@ must_check int query_job(struct reader *reader,
                          const struct store_job_ref *ref,
                          struct answer *a,
                          struct err *err);
+/* The attempts of one job, `most` at most. */
+must_check int query_attempts(struct reader *reader,
+                              int64_t seq,
+                              int64_t most,
+                              struct answer *a,
+                              struct err *err);
 must_check int query_events(struct reader *reader,
                             const struct store_event_query *q,
                             struct answer *a,

@@ -308,6 +308,7 @@ struct store_scope {
 enum {
     STORE_SCOPE_MAX = 256,
     STORE_PAGE_MAX = 1000,
+    STORE_ATTEMPTS_MAX = 64, /* of one job in a list; a job by itself has them all */
     STORE_STATES_MAX = 16,
     STORE_FLAGS_MAX = 8,
     STORE_CURSOR_MAX = 32
@@ -352,11 +353,12 @@ struct store_job_query {
     const char *q;                   /* part of the id or the name, ASCII case ignored */
     const char *cursor; /* `next` of the page before, in the same order; NULL = the first page */
     enum store_job_sort sort;
-    bool ascending;   /* else the greatest first; what a job does not have goes last either way */
-    usec_t now;       /* wall clock, for STORE_SORT_RAN */
-    bool want_count;  /* how many there are on all pages: result.total and result.counts */
-    unsigned limit;   /* rows, 1 … STORE_PAGE_MAX */
-    bool want_detail; /* else it is NULL */
+    bool ascending;     /* else the greatest first; what a job does not have goes last either way */
+    usec_t now;         /* wall clock, for STORE_SORT_RAN */
+    bool want_count;    /* how many there are on all pages: result.total and result.counts */
+    unsigned limit;     /* rows, 1 … STORE_PAGE_MAX */
+    bool want_detail;   /* else it is NULL */
+    bool want_attempts; /* of these jobs, the first STORE_ATTEMPTS_MAX of each, in their order */
 };
 
 /* Without spec and detail, newest first if no other order is asked for. Paging with `next` gives

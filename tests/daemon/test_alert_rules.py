@@ -296,7 +296,7 @@ class Machine(Head):
 
 
 @needs_compiler
-def test_a_machine_whose_disk_fills_and_whose_clock_is_wrong(tmp_path):
+def test_a_machine_whose_disk_fills(tmp_path):
     with small_disk(tmp_path / "disk", "100m") as disk, Receiver() as hook, Machine(tmp_path, hook) as argusd:
         w = Watch(argusd, hook)
         until(lambda: argusd.get("/v1/nodes/head")["facts"]["disk_free_bytes"], "its disk was looked at")
@@ -308,7 +308,14 @@ def test_a_machine_whose_disk_fills_and_whose_clock_is_wrong(tmp_path):
         (disk / "large").unlink()
         w.ends("node_disk_low", "head")
         w.ends("node_unhealthy", "head")
-        until(lambda: not argusd.get("/v1/incidents")["incidents"], "its incident is over")
+
+
+@needs_compiler
+def test_a_machine_whose_clock_is_wrong(tmp_path):
+    """A world of its own: what comes back to an incident that was told often is told later and later."""
+    with small_disk(tmp_path / "disk", "100m"), Receiver() as hook, Machine(tmp_path, hook) as argusd:
+        w = Watch(argusd, hook)
+        until(lambda: argusd.get("/v1/nodes/head")["facts"]["disk_free_bytes"], "it was looked at")
         begun = w.begin()
         argusd.clock.jump(100)
         assert "away from argusd's" in w.hears("node_clock_skew", begun, "head")["text"]

@@ -13,6 +13,7 @@ import time
 
 import jsonschema
 import pytest
+import standin
 from checkpoints import put_checkpoint
 from contract import open_places
 from fakeray import FakeRay
@@ -41,6 +42,7 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}:hold"): ("/v1/jobs/HELD:hold", None),
     ("POST", "/v1/jobs/{id}:release"): ("/v1/jobs/HELD:release", None),
     ("POST", "/v1/jobs/{id}:priority"): ("/v1/jobs/HELD:priority", {"priority": 50}),
+    ("POST", "/v1/jobs/{id}:justify"): ("/v1/jobs/HELD:justify", {"reason": "it waits for a judge", "for": "2h"}),
     ("POST", "/v1/jobs/{id}:change"): ("/v1/jobs/HELD:change", {"timeout": "1h"}),
     ("POST", "/v1/jobs/{id}:retry"): ("/v1/jobs/ENDED:retry", {}),
     ("POST", "/v1/jobs/{id}:archive"): ("/v1/jobs/PACKED:archive", None),
@@ -56,6 +58,7 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}/checkpoints"): ("/v1/jobs/JOB/checkpoints", None),
     ("POST", "/v1/jobs/{id}/checkpoints:gc"): ("/v1/jobs/JOB/checkpoints:gc", {"dry_run": True}),
     ("POST", "/v1/jobs/{id}/checkpoints/{step}:verify"): ("/v1/jobs/JOB/checkpoints/20:verify", None),
+    ("POST", "/v1/jobs/{id}/checkpoints/{step}:export"): ("/v1/jobs/TRAINED/checkpoints/20:export", {}),
     ("GET", "/v1/jobs/{id}/samples"): ("/v1/jobs/JOB/samples", None),
     ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", None),
     ("GET", "/v1/jobs/{id}/logs/files"): ("/v1/jobs/JOB/logs/files", None),
@@ -76,6 +79,7 @@ ROUTES = {
     ("POST", "/v1/nodes/{name}:remove"): ("/v1/nodes/MADE_NODE:remove", {"force": True}),
     ("GET", "/v1/pools"): ("/v1/pools", None),
     ("GET", "/v1/usage/jobs"): ("/v1/usage/jobs?from=2d&limit=5", None),
+    ("GET", "/v1/usage/recovery"): ("/v1/usage/recovery?from=2d&limit=5", None),
     ("GET", "/v1/usage"): ("/v1/usage?from=2d&step=1h&by=pool", None),
     ("GET", "/v1/forecast"): ("/v1/forecast?weeks=2&nodes=1", None),
     ("GET", "/v1/clusters"): ("/v1/clusters", None),
@@ -239,6 +243,7 @@ class Whole:
     def __init__(self, ray, argusd):
         self.ray, self.argusd = ray, argusd
         self.numbers = itertools.count()
+        self.trained = None
         self.api = argusd.get("/v1/openapi.json")
         self.done = argusd.submit("echo done", name="the done one", submission_id="done-1")
         argusd.wait_over(self.done)
@@ -275,6 +280,17 @@ class Whole:
         body = {"name": name, "concurrency": "allow", "steps": {"a": {"with": {"workload": "ray"}}}}
         assert self.argusd.call("PUT", f"/v1/pipelines/{name}", body, token=token).status == 201
         return name
+
+    def a_training(self):
+        """One that is over, with a checkpoint that can be read."""
+        if not self.trained:
+            standin.make_world(self.argusd.root)
+            self.trained = standin.Training(self.argusd)
+            self.trained.save(20)
+            until(lambda: self.trained.states() == {20: "verified"}, "it has a checkpoint")
+            self.trained.order("exit", 0)
+            self.argusd.wait_over(self.trained.id)
+        return self.trained.id
 
     def failed_run(self):
         return self.made("/v1/pipelines/there:run", {}, "user")["id"]
@@ -354,6 +370,7 @@ class Whole:
         fresh = f"x{next(self.numbers)}"
         things = {
             "JOB": lambda: self.done,
+            "TRAINED": self.a_training,
             "ENDED": lambda: self.ended(self.owner(role)),
             "PACKED": lambda: self.packed(self.owner(role)),
             "HELD": lambda: self.held,

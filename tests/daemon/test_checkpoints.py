@@ -145,6 +145,111 @@ def test_retention(argusd):
     argusd.stop_job(t.id)
 
 
+ACC, LOSS = "val-core/toy/acc/mean@1", "val/loss"
+
+
+def told(t, step, **values):
+    with (t.dir / "attempts/1/metrics.jsonl").open("a") as f:
+        f.write(json.dumps({"step": step, "data": {"actor/entropy": step / 100, **values}}) + "\n")
+
+
+@pytest.fixture(scope="module")
+def validated(argusd):
+    """Three checkpoints and what validation told at two of them; it is over."""
+    t = standin.Training(argusd)
+    told(t, 10, **{ACC: 0.9, LOSS: 3, "val-aux/toy/len": 7})
+    told(t, 20, **{ACC: 0.25, LOSS: 2})
+    told(t, 25, **{ACC: 1})  # nothing was saved there
+    told(t, 30)
+    t.save(10, 20, 30)
+    wanted = [{ACC: 0.9, LOSS: 3}, {ACC: 0.25, LOSS: 2}, {}]
+    until(lambda: [c["values"] for c in t.listed()] == wanted, "its values stand at each checkpoint")
+    t.order("exit", 0)
+    argusd.wait_over(t.id)
+    return t
+
+
+def page_of(argusd, t, query=""):
+    page = argusd.get(f"/v1/jobs/{t.id}/checkpoints{query}")
+    return page["metric"], page["mode"], page["best"], [c["value"] for c in page["checkpoints"]]
+
+
+def test_what_validation_told_stands_at_each_checkpoint(argusd, validated):
+    t = validated
+    assert page_of(argusd, t) == (ACC, "max", 10, [0.9, 0.25, None])
+    assert [c["value"] for c in argusd.job(t.id)["checkpoints"]] == [0.9, 0.25, None]
+    before = t.listed()
+    argusd.restart()
+    assert t.listed() == before
+    out = cli(argusd, "ckpt", "ls", t.id)
+    assert f"{ACC} 0.9, {LOSS} 3" in out.stdout, out
+
+
+def test_any_metric_says_which_is_best(argusd, validated):
+    t = validated
+    assert page_of(argusd, t, f"?metric={LOSS}") == (LOSS, "min", 20, [3, 2, None])
+    assert page_of(argusd, t, f"?metric={LOSS}&mode=max") == (LOSS, "max", 10, [3, 2, None])
+    assert page_of(argusd, t, "?metric=actor/entropy") == ("actor/entropy", "max", 30, [0.1, 0.2, 0.3])
+    assert page_of(argusd, t, "?metric=val-aux/*") == ("val-aux/*", "max", 10, [7, None, None])
+    no = argusd.call("GET", f"/v1/jobs/{t.id}/checkpoints?metric=actor/entrapy")
+    assert (no.status, no.json()["code"]) == (404, "no_metric")
+    assert no.json()["detail"].endswith("has told no metric 'actor/entrapy': did you mean 'actor/entropy'?")
+    assert argusd.call("GET", f"/v1/jobs/{t.id}/checkpoints?mode=most").status == 400
+
+    assert cli(argusd, "ckpt", "best", t.id).stdout == "10\n"
+    smallest = cli(argusd, "ckpt", "best", "--metric", LOSS, t.id)
+    assert smallest.stdout == "20\n" and f"{LOSS} is 2 at step 20, the smallest" in smallest.stderr
+    assert cli(argusd, "ckpt", "best", "--metric", LOSS, "--max", t.id).stdout == "10\n"
+    asked = json.loads(cli(argusd, "ckpt", "best", "-o", "json", "--metric", "actor/*", t.id).stdout)
+    assert (asked["step"], asked["value"]) == (30, 0.3)
+    for args, status, says in (
+        (("--metric", "val/los"), 4, f"did you mean '{LOSS}'?"),
+        (("--min", "--max"), 2, "--min or --max, not both"),
+    ):
+        no = cli(argusd, "ckpt", "best", t.id, *args)
+        assert no.returncode == status and says in no.stderr, no
+    listed = cli(argusd, "ckpt", "ls", "--metric", "actor/entropy", t.id).stdout.splitlines()
+    assert [line.split()[:2] for line in listed[1:]] == [["10", "verified"], ["20", "verified"], ["30", "verified"]]
+    assert "0.3" in listed[3]
+
+
+def test_a_retry_from_the_best(argusd, validated):
+    t = validated
+
+    def retry(**body):
+        return argusd.call("POST", f"/v1/jobs/{t.id}:retry?dry_run=1&no_trial=1", body, token="user")
+
+    for body, step in (({}, 10), ({"metric": LOSS}, 20), ({"metric": "actor/entropy", "mode": "min"}, 10)):
+        plan = retry(**{"from": "best"}, **body)
+        assert plan.status == 200, plan
+        assert f"trainer.resume_from_path={t.kept}/global_step_{step}" in plan.json()["argv"]
+    for body, status, says in (
+        ({"from": "best", "metric": "val/los"}, 422, f"did you mean '{LOSS}'?"),
+        ({"from": "latest", "metric": LOSS}, 400, "they go with 'from': \"best\""),
+        ({"from": "best", "mode": "most"}, 400, "max or min"),
+    ):
+        no = retry(**body)
+        assert no.status == status and says in no.json()["detail"], no
+    done = cli(argusd, "retry", "--from", "best", "--metric", LOSS, t.id)
+    assert done.returncode == 0, done
+    new = done.stdout.strip()
+    assert argusd.get(f"/v1/jobs/{new}", token="user")["retry_of"] == t.id
+    argusd.stop_job(new)
+
+
+def test_without_a_value_there_is_no_best(argusd):
+    t = standin.Training(argusd)
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "it is in the catalogue")
+    assert page_of(argusd, t) == (None, None, None, [None])
+    no = cli(argusd, "ckpt", "best", t.id)
+    assert no.returncode == 4 and "validation told nothing" in no.stderr, no
+    argusd.stop_job(t.id)
+    argusd.wait_over(t.id)
+    no = cli(argusd, "retry", "--from", "best", t.id)
+    assert no.returncode == 5 and "validation told nothing" in no.stderr, no
+
+
 @pytest.mark.nightly  # it waits for looks
 def test_the_best_stays(argusd):
     t = standin.Training(argusd, checkpoint={"keep_last": 1, "keep_best": {"metric": "val-core/*", "mode": "max"}})

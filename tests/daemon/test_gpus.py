@@ -5,6 +5,7 @@ words stand in the place of Ray's page, in the job's GPUs, and after its end."""
 import json
 import os
 import pathlib
+import subprocess
 
 import pytest
 from fakedriver import give_gpus, set_gpus
@@ -206,6 +207,29 @@ def test_faults_that_a_gpu_works_on_with_are_told(world):
     gate.touch()
     world.argusd.wait_over(job)
     xid_ends(world, "gpu_xid_program")
+
+
+def test_an_idle_job_is_warned_and_its_owner_may_say_why(world):
+    """Warned, justified, warned again, and then its GPUs are taken back."""
+    set_gpus(world.bin, GPU.format(0, 0), GPU.format(1, 0))
+    keys = {"idle": {"min_gpu_util": 5, "window": "20s", "warn": "10s", "action": "stop"}}
+    job, _, gate = world.submit("justified", n_gpus_per_node=1, **keys)
+    warned = world.argusd.wait_job(job, lambda j: "IDLE" in j["flags"], "is called idle")
+    assert f"argus justify {job}" in warned["reason"]["text"] and warned["reason"]["args"]["ends"], warned["reason"]
+    for refused in ({}, {"reason": ""}, {"reason": "x" * 301}, {"reason": "x", "for": "8d"}):
+        assert world.argusd.call("POST", f"/v1/jobs/{job}:justify", refused).status in (400, 422), refused
+    env = {**os.environ, "ARGUS_URL": world.argusd.url, "ARGUS_TOKEN": world.argusd.tokens["user"]}
+    said = [PROGRAMS["argus"], "justify", job, "a judge scores on CPUs", "--for", "25s"]
+    assert subprocess.run(said, env=env, capture_output=True, text=True).returncode == 0
+    quiet = world.argusd.wait_job(job, lambda j: "IDLE" not in j["flags"], "is not called idle any more")
+    assert quiet["idle_reason"] == "a judge scores on CPUs" and quiet["idle_until"] and quiet["state"] == "RUNNING"
+    (event,) = [e for e in world.argusd.events(job) if e["kind"] == "justified"]
+    assert "a judge scores on CPUs" in event["text"] and event["actor"] != "argusd"
+    over = world.argusd.wait_over(job)
+    assert over["state"] == "FAILED" and over["reason"]["code"] == "gpu_idle", over["reason"]
+    kinds = [e["kind"] for e in world.argusd.events(job) if e["kind"] in ("idle", "busy", "justified")]
+    assert kinds == ["idle", "justified", "busy", "idle"], kinds
+    gate.touch()
 
 
 def test_an_idle_job_is_stopped_where_its_spec_says_so(world):

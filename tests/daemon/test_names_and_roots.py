@@ -2,6 +2,9 @@
 """What people write is taken for what it is: the shared root by the path that they see, and no name that a line of a
 table could not hold."""
 
+import json
+import socket
+import struct
 import subprocess
 import urllib.parse
 
@@ -16,14 +19,28 @@ pytestmark = needs_argusd
 # ---- the root by its other paths ----
 
 
+def submit_first(argusd, spec):
+    """Right after a start: until the root was looked at its other path is not known, so the answer is "not yet"."""
+
+    def answer():
+        reply = argusd.post(spec, token="user")
+        if reply.status != 503:
+            return reply
+        assert reply.json()["code"] == "not_yet" and "Retry-After" in reply.headers, reply
+
+    reply = until(answer, "argusd has looked at the root")
+    assert reply.status == 201, reply
+    return reply.json()["id"]
+
+
 def runs_by(argusd, seen):
     """A job names a directory of the root as its user sees it: it runs there, and is kept as argus.yaml spells it."""
     code = argusd.root / "users/alice/code/by-other"
     code.mkdir(parents=True)
     (code / "said.txt").write_text("from the root")
-    until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "argusd has looked at the shared root")
     spec = argusd.spec("cat said.txt", working_dir=f"{seen}/users/alice/code/by-other")
-    job = argusd.submit(spec)
+    argusd.restart()
+    job = submit_first(argusd, spec)
     argusd.wait_job(job, lambda j: j["state"] == "SUCCEEDED", "end")
     kept = (argusd.job_dir(job) / "config/jobspec.yaml").read_text()
     assert str(code) in kept and f"{seen}/" not in kept, kept
@@ -124,3 +141,17 @@ def test_a_name_has_an_end_and_no_control_characters(argusd, noun):
     assert noun != "upload" and all(e["object"].startswith("upload/") for e in made) or not made, made
     plain = made_with(argusd, noun, PLAIN.get(noun, "plain-7"))
     assert plain.status < 300 or noun in UNPLUGGED, plain
+
+
+def test_who_submits_goes_while_it_is_looked_whether_he_may(argusd):
+    """The store is asked about the job that his spec names; he may close his connection meanwhile."""
+    over = argusd.submit("true")
+    argusd.wait_over(over)
+    body = json.dumps(argusd.spec("true", code_path=str(argusd.root / f"jobs/{over}/output"))).encode()
+    head = f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {argusd.tokens['user']}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    for _ in range(100):
+        with socket.create_connection(("127.0.0.1", argusd.port), timeout=60) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # it is seen at once
+            s.sendall(head.encode() + body)
+    assert argusd.call("GET", "/healthz").status == 200 and argusd.process.poll() is None

@@ -115,6 +115,38 @@ def test_the_sampler_indexes_while_it_runs(argusd, training):
     argusd.stop_job(other.id)
 
 
+def test_what_they_say_is_a_metric_and_judged(argusd):
+    """Shares of each step beside its own metrics, in the verdict too: here all answers to a prompt are one text."""
+    t = standin.Training(argusd, alerts=["samples/flat_groups >= 50 % for 2 steps"])
+    for step in range(1, 13):
+        t.dump(step, [("2+2=", "4", 1.0), ("2+2=", "4", 1.0), (f"{step}", "x", 0.0), (f"{step}", "x", 1.0)])
+    path = argusd.job_dir(t.id) / "attempts/1/metrics.jsonl"
+
+    def tells(*steps):
+        with open(path, "a") as f:
+            for step in steps:
+                data = {"critic/score/mean": 0.5 + step / 100, "timing_s/step": 1.0}
+                f.write(json.dumps({"step": step, "data": data}) + "\n")
+
+    def newest():
+        series = argusd.get(f"/v1/jobs/{t.id}/metrics?keys=samples/same_answers")["series"]
+        return series["samples/same_answers"]["step"][-1] if series else 0
+
+    tells(*range(1, 14))
+    until(lambda: newest() == 12, "the samples of twelve steps are in the curves")
+    tells(14)  # what samples say is judged with the next step
+    v = until(lambda: (v := argusd.job(t.id)["verdict"]) and v["kind"] == "same_answers" and v, "it is judged")
+    item = v["items"][0]
+    assert (item["step"], item["value"], item["metric"]) == (1, 1, "samples/same_answers")
+    assert v["text"] == "all answers to a prompt are the same text since step 1: so it is for 100 % of the prompts"
+    assert "rollout.temperature" in v["fix"]
+    (alert,) = argusd.job(t.id)["metric_alerts"]
+    assert alert["stands"] and alert["metric"] == "samples/flat_groups" and alert["value"] == 0.5
+    argusd.restart()
+    assert argusd.job(t.id)["verdict"]["kind"] == "same_answers"
+    argusd.stop_job(t.id)
+
+
 def test_without_samples(argusd):
     t = standin.Training(argusd, samples=False)
     assert not [a for a in argusd.job(t.id)["argv"] if "data_dir" in a]

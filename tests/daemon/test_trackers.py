@@ -3,6 +3,7 @@
 files: whatever a server does, the training ends well and the tracker has all of it afterwards."""
 
 import contextlib
+import json
 import os
 import pathlib
 import subprocess
@@ -121,6 +122,7 @@ def check_whole(mlflow, training, status="FINISHED", steps=None):
     assert (run["info"]["status"], run["info"]["run_name"]) == (status, "my run")
     tags = {t["key"]: t["value"] for t in run["data"]["tags"]}
     assert (tags["argus.job"], tags["argus.run"]) == (training.id, f"{training.id}-1")
+    assert tags["argus.state"] == training.argusd.job(training.id)["state"] and tags["argus.restarts"] == "0"
     return run
 
 
@@ -197,6 +199,26 @@ def test_mlflow_whatever_it_does(argusd, mlflow, before, amid):
     assert run["mode"] == "online" and run["run"] in run["link"] and run["link"] in page, page
 
 
+def test_a_run_says_why_it_ended(argusd, mlflow):
+    """The tracker tells of each attempt what the job's page does: that it was started again, and why."""
+    program = """
+import json, os, sys
+print(json.dumps({"step": 1, "loss": 1.0}), flush=True)
+sys.exit("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
+"""
+    spec = {"workload": "ray", "entrypoint": [sys.executable, "-c", program], "nnodes": 1, "n_gpus_per_node": 0}
+    job = argusd.submit({**spec, "restart": {"on": ["gpu_oom"], "max": 1, "backoff": "1s"}, **on_mlflow(mlflow.url)})
+    view = argusd.wait_over(job)
+    argusd.wait_job(job, lambda j: [t["state"] for t in j["trackers"]] == ["complete"] * 2, "has both runs")
+    runs = {tags["argus.run"]: (tags, run["info"]["status"]) for run in mlflow.runs("proj", job)
+            for tags in [{t["key"]: t["value"] for t in run["data"]["tags"]}]}  # fmt: skip
+    assert view["state"] == "FAILED" and view["finding"]["class"] == "gpu_oom", view
+    for k, state in ((1, "RESTARTED"), (2, "FAILED")):
+        tags, status = runs[f"{job}-{k}"]
+        assert (tags["argus.state"], tags["argus.finding"], tags["argus.restarts"]) == (state, "gpu_oom", str(k - 1))
+        assert tags["argus.advice"] == view["finding"]["advice"] and status == "FAILED"
+
+
 def test_a_step_of_more_values_than_a_request_takes(argusd, mlflow):
     """MLflow takes 1,000 metrics at once."""
     program = """
@@ -254,6 +276,8 @@ def test_files_that_are_sent_afterwards(tmp_path):
             lines = {line["_step"]: line[KEY] for line in sent["lines"].values()}
             assert lines == {s: s / 8 for s in range(1, steps + 1)}
             assert (sent["project"], sent["groupName"], sent["exit"]) == ("proj", job, code)
+        told = json.loads(wandb.runs[f"{killed.id}-1"]["config"])
+        assert (told["argus_state"]["value"], told["argus_restarts"]["value"]) == ("STOPPED", 0), told
 
 
 def test_a_process_that_is_ended_by_force(argusd):

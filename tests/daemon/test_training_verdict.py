@@ -154,7 +154,8 @@ def test_an_alert_of_a_metric(tmp_path):
         begun = w.begin()
         tells(t, 6, 8, **{"actor/entropy": 0.25})
         said = f"{ALERT}: 'actor/entropy' is 0.25 since step 6"
-        assert said in w.hears("job_metric", begun, t.id)["text"]
+        message = w.hears("job_metric", begun, t.id)["text"]
+        assert f"{said} {'█' * 5}{'▁' * 3}" in message, message  # all values so far, as a curve
         low, other = w.argusd.job(t.id)["metric_alerts"]
         assert (low["stands"], low["step"], low["value"], other["seen"]) == (True, 6, 0.25, False)
         told = lambda: [e["text"] for e in w.argusd.events(t.id) if e["kind"] == "metric_alert"]  # noqa: E731

@@ -331,6 +331,9 @@ def test_the_advice_of_last_week_is_tried(tmp_path):
         argusd.start()
         told = argusd.get("/v1/usage/jobs?from=7d")
         assert [w["id"] for w in told["jobs"]] == [jobs[1]] and told["looked_at"] == 1
+        before = argusd.get("/v1/usage/jobs?from=14d&to=7d")
+        assert [w["id"] for w in before["jobs"]] == [jobs[0]] and before["looked_at"] == 1
+        assert before["back_test"]["tried"] == 0, "of the two weeks before that time, where no other job was"
         # One GPU would have done in the week before; in the last one two of four were busy: it was wrong.
         assert told["back_test"] == {
             "advised": 1, "tried": 1, "too_small": 1, "promised_hours": 30, "saved_hours": 0, "held_hours": 40

@@ -146,6 +146,19 @@ def test_a_stop_in_the_middle_leaves_nothing(data):
     assert data.left() == []
 
 
+def test_what_is_taken_away_while_it_ends_well_does_not_come(data):
+    """The stop is too late for the job, and not for the registry."""
+    stall = threading.Event()
+    with FileServer({"big.bin": bytes(1 << 20)}) as web:
+        web.spoil("/big.bin", stall=stall)
+        data.bring(web.url + "/big.bin")
+        until(lambda: (data.get("raw")["progress"] or {}).get("phase") == "fetching", "it is seen to fetch")
+        stall.set()
+        data.argusd.call("DELETE", "/v1/datasets/raw", token="user")
+        data.gone("raw")
+    assert data.left() == []
+
+
 def odd_progress(at, secret):
     """Ways in which a job can put something else in the place of its progress."""
     yield "a list", lambda: at.write_text('["forged"]')

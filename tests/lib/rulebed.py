@@ -70,9 +70,9 @@ class Watch:
 
 
 @contextlib.contextmanager
-def watched(home, rules="", more="", env=None, argusd=Argusd, **keys):
+def watched(home, rules="", more="", env=None, argusd=Argusd, nodes=None, **keys):
     """An argusd beside a fake Ray (w.ray), whose receiver hears of everything."""
-    with Receiver() as hook, FakeRay(state=home / "ray") as ray:
+    with Receiver() as hook, FakeRay(state=home / "ray", **({"nodes": nodes} if nodes else {})) as ray:
         made = argusd(home, ray.url, more=rules_yaml(hook, rules) + "\n" + more, **keys)
         made.env = dict(env or {})
         with made:

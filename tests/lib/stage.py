@@ -53,10 +53,10 @@ def verl_package(env):
     return found
 
 
-def make_tiny(python, directory):
+def make_tiny(python, directory, *options):
     """Model and data, by the program that the demo uses."""
     program, model, data = ROOT / "examples/cpu/make_tiny.py", directory / "model", directory / "data"
-    subprocess.run([python, program, model, data], check=True, timeout=300, stdout=subprocess.DEVNULL)
+    subprocess.run([python, program, *options, model, data], check=True, timeout=300, stdout=subprocess.DEVNULL)
     return directory
 
 
@@ -165,6 +165,22 @@ class Stage(Argusd):
 
     def ray_status(self):
         return self.bed.on("ctl", "ray", "status")
+
+    def tell_ray(self, path, body=None):
+        """As somebody who knows nothing of Argus."""
+        headers = {"Content-Type": "application/json", "User-Agent": "somebody"}
+        if self.ray_token:
+            headers["Authorization"] = f"Bearer {self.ray_token}"
+        request = urllib.request.Request(self.bed.url + path, json.dumps(body).encode(), headers, method="POST")
+        with DIRECT.open(request, timeout=240) as reply:
+            return json.load(reply)
+
+    def give_to_ray(self, ray_id, gpus=1):
+        body = {"submission_id": ray_id, "entrypoint": "exec sleep 100000", "entrypoint_num_gpus": gpus}
+        assert self.tell_ray("/api/jobs/", body)["submission_id"] == ray_id
+
+    def take_from_ray(self, ray_id):
+        assert self.tell_ray(f"/api/jobs/{ray_id}/stop")["stopped"]
 
     def python(self, script):
         """The JSON that a script prints in its last line."""

@@ -178,7 +178,7 @@ class WandbStand:
         if op == "UpsertBucket":
             with self.lock:
                 run = self.runs.setdefault(v.get("name"), {"lines": {}, "exit": None})
-                run.update({k: v[k] for k in ("project", "displayName", "groupName") if v.get(k)})
+                run.update({k: v[k] for k in ("project", "displayName", "groupName", "config") if v.get(k)})
             bucket = {"id": "R", "name": v.get("name"), "displayName": v.get("displayName"), "description": ""}
             bucket |= {"config": v.get("config") or "{}", "sweepName": None, "historyLineCount": 0}
             return {"upsertBucket": {"inserted": True, "bucket": bucket | {"project": project}}}

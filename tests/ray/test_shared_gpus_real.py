@@ -6,12 +6,11 @@ One machine with two GPUs that may be shared, started by argusd over SSH; the te
 import json
 import os
 import pathlib
-import urllib.request
 
 import pytest
 from barestage import BareStage
 from raybed import BEDS
-from stage import DIRECT, open_stage, wait_for
+from stage import open_stage, wait_for
 
 pytestmark = [pytest.mark.ray, pytest.mark.nightly, pytest.mark.timeout(900)]  # two minutes for each Ray
 
@@ -96,24 +95,13 @@ def test_parts_of_one_gpu(stage):
     stop(stage, "half", "quarter-b", "whole", "late")
 
 
-def give_to_ray(stage, ray_id):
-    """As somebody who knows nothing of Argus."""
-    body = {"submission_id": ray_id, "entrypoint": "exec sleep 100000", "entrypoint_num_gpus": 1}
-    headers = {"Content-Type": "application/json", "User-Agent": "somebody"}
-    if stage.ray_token:
-        headers["Authorization"] = f"Bearer {stage.ray_token}"
-    request = urllib.request.Request(f"{stage.bed.url}/api/jobs/", json.dumps(body).encode(), headers)
-    with DIRECT.open(request, timeout=240) as reply:
-        assert json.load(reply)["submission_id"] == ray_id
-
-
 def foreign(stage, ray_id):
     rows = stage.get("/v1/clusters/default/foreign")["foreign"]
     return next((f for f in rows if f["ray_id"] == ray_id), None)
 
 
 def test_a_job_of_somebody_else_is_counted_adopted_and_never_touched(stage):
-    give_to_ray(stage, "theirs")
+    stage.give_to_ray("theirs")
 
     def runs():
         row = foreign(stage, "theirs")
@@ -132,9 +120,7 @@ def test_a_job_of_somebody_else_is_counted_adopted_and_never_touched(stage):
     assert (row["project"], row["owner"], row["state"]) == ("rlhf", "admin", "RUNNING")
     stop(stage, "wants-one")
     assert stage.job("wants-two")["state"] == "QUEUED" and stage.ray("/api/jobs/theirs")["status"] == "RUNNING"
-    headers = {"User-Agent": "somebody"} | ({"Authorization": f"Bearer {stage.ray_token}"} if stage.ray_token else {})
-    url = f"{stage.bed.url}/api/jobs/theirs/stop"
-    DIRECT.open(urllib.request.Request(url, b"", headers, method="POST"), timeout=240).close()
+    stage.take_from_ray("theirs")
     stage.wait_state("wants-two", "RUNNING")
     assert foreign(stage, "theirs")["state"] == "STOPPED"
     (end,) = wait_for(lambda: [e for e in stage.events() if e["kind"] == "adopted_ended"], "its end is told")

@@ -256,6 +256,14 @@ static void print_alerts(const struct page *p)
     }
 }
 
+/* The rank for which the others wait. */
+static void print_slow_rank(const struct page *p)
+{
+    const json_t *slow = json_get_object(p->job, "slow_rank");
+    jobpage_line(p, "say_l_rank", STYLE_RED, json_get_str(slow, "text", ""));
+    jobpage_line(p, "say_l_advice", STYLE_PLAIN, json_get_str(slow, "fix", ""));
+}
+
 /* How its training goes. */
 static void print_training(const struct page *p)
 {
@@ -269,6 +277,7 @@ static void print_training(const struct page *p)
     line_owned(p, "say_l_progress", STYLE_PLAIN, curve_progress(m, p->w));
     print_verdict(p);
     print_alerts(p);
+    print_slow_rank(p);
     for (size_t i = 0; i < array_len(curves); i++)
         line_owned(p, curves[i].label, STYLE_PLAIN,
                    curve_line(json_get_object(m, curves[i].key), width ? width : 68));

@@ -152,6 +152,15 @@ static void job_alert_facts(const struct live *l, struct facts *f)
     fact_text(f, "metric_alert_says", l->extra.alerts_say);
 }
 
+/* Whether one of its ranks holds the others up. */
+static void job_rank_facts(const struct live *l, struct facts *f)
+{
+    if (l->job->state != JOB_RUNNING)
+        return;
+    fact_yes(f, "rank_slow", l->extra.slow_rank_says != NULL);
+    fact_text(f, "rank_slow_says", l->extra.slow_rank_says);
+}
+
 /* What its GPUs do: the mean of all over the last minutes, and that of the one that works the least
  * and the most. Left out while not half of it is known. */
 static void job_gpu_facts(const struct figures *fs,
@@ -201,6 +210,7 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
     job_gpu_facts(as->p.figures, j, now, &f);
     job_verdict_facts(l, &f);
     job_alert_facts(l, &f);
+    job_rank_facts(l, &f);
     if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG))
         job_notify(as, l, j->flags & JOB_FLAG_UNKNOWN ? "unknown" : "hung", &notify);
     if (l->extra.verdict_says)

@@ -62,6 +62,7 @@ static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
     if (n->facts.root_write)
         fact_number(&f, "root_write_time", (double)n->facts.root_write / (double)USEC_SEC);
     fact_ports(as, &f, n->spec.name);
+    fact_number(&f, "slow_jobs", node_slow_count(n->slow, now));
     struct alert_where where = {.cluster = as->p.settings->cluster,
                                 .misses_root = node_misses_root(n)};
     alert_suspects(ALERT_OF_NODE, &where, &suspects);

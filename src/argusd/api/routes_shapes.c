@@ -12,6 +12,7 @@
 #include "argusd/kit/view.h"
 #include "argusd/submit/plan.h"
 #include "argusd/trackers/trackers.h"
+#include "core/account/recovery_job.h"
 #include "core/check/trial.h"
 #include "core/metric/ckpt.h"
 #include "core/metric/metric_watch.h"
@@ -51,6 +52,7 @@ static const struct http_schema schemas[] = {
     {.name = "Attempt", .table = &view_attempt_table},
     {.name = "Proof", .table = &view_proof_table},
     {.name = "Goodput", .table = &view_goodput_table},
+    {.name = "Recovery", .table = &recovery_page_table},
     {.name = "TrackerRun", .table = &tracker_run_table, .which = FIELD_SHOWN},
     {.name = "JobArchive", .table = &archives_table, .which = FIELD_SHOWN},
     {.name = "Job", .table = &view_job_table},

@@ -14,7 +14,7 @@
 #include "base/digest/hash.h"
 #include "base/str.h"
 
-enum { TICK_MS = 2000, LIST_TEXT_MAX = 2 << 20 };
+enum { TICK_MS = 2000, LIST_TEXT_MAX = 4 << 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
 static const usec_t LOOK_EVERY = 4 * USEC_SEC;
 static const usec_t OWED_EVERY = 60 * USEC_SEC; /* of a job that is over */
@@ -89,18 +89,53 @@ int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const 
     return newest ? newest->step : 0;
 }
 
+void checkpoints_show(const struct checkpoints *cs, const char *job, struct checkpoints_shown *ret)
+{
+    const struct book *b = map_find(cs->by_id, job);
+    *ret = (struct checkpoints_shown){0};
+    if (!b)
+        return;
+    ckpt_list_copy(&ret->list, &b->list);
+    ret->metric = xstrdup(b->metric ? b->metric : ckpt_list_main(&ret->list));
+    ret->is_min =
+        b->metric ? b->policy.best_is_min : ret->metric && ckpt_metric_is_min(ret->metric);
+    if (!b->metric && ret->metric)
+        ckpt_list_show(&ret->list, ret->metric);
+}
+
+void checkpoints_shown_ask(struct checkpoints_shown *s, const char *metric)
+{
+    if (!str_eq(s->metric, metric))
+        s->is_min = ckpt_metric_is_min(metric);
+    set_str(&s->metric, metric);
+}
+
+void checkpoints_shown_release(struct checkpoints_shown *s)
+{
+    ckpt_list_release(&s->list);
+    freep(&s->metric);
+}
+
+char *checkpoints_shown_text(const struct checkpoints_shown *s, const struct message_listener *to)
+{
+    struct buf out = BUF_INIT(LIST_TEXT_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < s->list.n; i++)
+        ckpt_to_json(&s->list.v[i], &s->list, to, &j, NULL);
+    jout_close(&j, ']');
+    return buf_take(&out);
+}
+
 char *checkpoints_text(const struct checkpoints *cs,
                        const char *job,
                        const struct message_listener *to)
 {
-    const struct ckpt_list *l = checkpoints_of(cs, job);
-    struct buf out = BUF_INIT(LIST_TEXT_MAX);
-    struct jout j = jout_begin(&out);
-    jout_open(&j, NULL, '[');
-    for (size_t i = 0; l && i < l->n; i++)
-        ckpt_to_json(&l->v[i], to, &j, NULL);
-    jout_close(&j, ']');
-    return buf_take(&out);
+    struct checkpoints_shown s;
+    checkpoints_show(cs, job, &s);
+    char *text = checkpoints_shown_text(&s, to);
+    checkpoints_shown_release(&s);
+    return text;
 }
 
 bool checkpoints_next(const struct checkpoints *cs,

@@ -53,7 +53,20 @@ const struct ckpt_list *checkpoints_of(const struct checkpoints *cs, const char 
 bool checkpoints_is_looking(const struct checkpoints *cs, const char *job);
 /* The step of its newest verified one; 0: it has none, or this user may not see the job. */
 int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const char *user);
-/* All that is known of a job's as a JSON array. Heap. */
+/* What is known of a job's, as people see it: the value of each is that of keep_best's metric, and
+ * where its spec names none, of the main metric of validation. */
+struct checkpoints_shown {
+    struct ckpt_list list; /* a copy */
+    char *metric;          /* of the values; NULL: there are none */
+    bool is_min;           /* the smallest is the best */
+};
+void checkpoints_show(const struct checkpoints *cs, const char *job, struct checkpoints_shown *ret);
+/* Another metric is asked for: its values are not there yet (ckpt_find_metric()), and the better
+ * ones are the smaller ones of keep_best's metric if it says so, and of a loss. */
+void checkpoints_shown_ask(struct checkpoints_shown *s, const char *metric);
+void checkpoints_shown_release(struct checkpoints_shown *s);
+/* Its list as a JSON array. Heap. */
+char *checkpoints_shown_text(const struct checkpoints_shown *s, const struct message_listener *to);
 char *checkpoints_text(const struct checkpoints *cs,
                        const char *job,
                        const struct message_listener *to);

@@ -63,7 +63,7 @@ char *book_text(const struct book *b)
     jout_int(&j, "tracker", b->list.tracker);
     jout_open(&j, "list", '[');
     for (size_t i = first_kept(b); i < b->list.n; i++)
-        ckpt_to_json(&b->list.v[i], NULL, &j, NULL);
+        ckpt_to_json(&b->list.v[i], &b->list, NULL, &j, NULL);
     jout_close(&j, ']');
     put_marks(b, &j);
     jout_close(&j, '}');
@@ -89,7 +89,7 @@ void book_read(struct book *b, const char *text)
     b->list.tracker = json_get_int(o, "tracker", CKPT_TRACKER_NONE);
     json_array_foreach (json_get_array(o, "list"), i, v) {
         struct ckpt c;
-        if (ckpt_from_json(v, &c) < 0 || ckpt_list_find(&b->list, c.step))
+        if (ckpt_from_json(v, &b->list, &c) < 0 || ckpt_list_find(&b->list, c.step))
             continue;
         c.mark = read_mark(json_get_array(o, "marks"), i);
         *ckpt_list_add(&b->list, c.step) = c;

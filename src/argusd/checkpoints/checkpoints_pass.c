@@ -299,8 +299,7 @@ static void checkpoints_pass_run_look(void *arg)
     if (p->result < 0)
         return;
     p->is_back = r == 0;
-    if (p->metric)
-        ckpt_find_values(p->root, p->id, p->metric, &p->found, &p->values_seen);
+    ckpt_find_values(p->root, p->id, p->metric, &p->found, &p->values_seen);
     /* What was put aside as torn may be all there is. */
     bool with_torn = p->asked && ckpt_list_newest(&p->found);
     if (p->sweeps && r == 0)

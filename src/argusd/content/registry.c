@@ -99,6 +99,12 @@ void registry_start(struct registry *rg, struct jobs *jobs)
     (void)uv_timer_start(&rg->timer, registry_on_timer, TURN_MS, TURN_MS);
 }
 
+void registry_on_made(struct registry *rg, registry_made_f made, void *arg)
+{
+    rg->made = made;
+    rg->made_arg = arg;
+}
+
 void registry_close(struct registry *rg)
 {
     if (!rg)

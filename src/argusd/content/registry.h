@@ -4,7 +4,8 @@
  * In memory, behind it rows of the store. An entry begins when its import is submitted
  * (registry_import.c makes the job), is filled from the job's result file once the job has
  * SUCCEEDED, and is dropped, with whatever the job has left behind, when it ended in another way
- * (registry_settle.c). Removing one is the same in three steps: marked, its bytes swept, dropped;
+ * (registry_settle.c). Where a job makes the files first (registry_export.h), the import follows
+ * it. Removing one is the same in three steps: marked, its bytes swept, dropped;
  * so that kill -9 at any point leaves nothing that the next start does not finish. */
 #pragma once
 #include <jansson.h>
@@ -51,6 +52,7 @@ struct registry_entry {
     bool in_place;                  /* it was there before us: its bytes are not ours to remove */
     char *source, *revision, *hash; /* NULL = not known */
     char *job;                      /* the one that brings or brought it */
+    bool is_made;                   /* importing: by now that job makes its files, at path */
     json_t *lineage;                /* object: what it was made of; NULL = nobody said */
     bool is_recorded;               /* argusd itself says so; else who imported it */
     json_t *about;                  /* object: what the job found in it; NULL = nothing yet */
@@ -88,6 +90,10 @@ void registry_restore(struct registry *rg, const struct store_entry *row);
 /* All is there: from now on imports are watched. */
 void registry_start(struct registry *rg, struct jobs *jobs);
 void registry_close(struct registry *rg); /* NULL is fine */
+/* What follows when the job of an entry that is made has SUCCEEDED: 0, and the entry has another
+ * job and is made no more; else it goes, and an event says why. */
+typedef int (*registry_made_f)(struct registry_entry *e, void *arg, struct err *err);
+void registry_on_made(struct registry *rg, registry_made_f made, void *arg);
 /* It changed, and that is on disk. */
 void registry_saw(struct registry *rg, const struct live *l);
 
@@ -169,6 +175,8 @@ struct registry {
         *lasts; /* "dataset ~alice/gsm8k" -> struct registry_last: numbers are not given twice */
     uv_timer_t timer;
     bool has_timer, closed;
+    registry_made_f made;
+    void *made_arg;
 };
 
 struct registry_last {

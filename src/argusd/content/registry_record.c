@@ -54,6 +54,7 @@ static const struct field entry_rows[] = {
     ROW("uses", FIELD_INT, uses, .flags = WHOLE, .doc = "jobs that had it among their inputs"),
     ROW("used", FIELD_STRV, used, .flags = FIELD_STORED),
     ROW("recorded", FIELD_BOOL, is_recorded, .flags = FIELD_STORED),
+    ROW("made", FIELD_BOOL, is_made, .flags = FIELD_STORED),
 };
 const struct field_table registry_entry_table = {.name = "Entry",
                                                  .rows = entry_rows,

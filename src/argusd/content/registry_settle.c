@@ -149,6 +149,9 @@ static bool registry_settle_is_over_quota(const struct errand *x)
 static void registry_settle_take(struct errand *x)
 {
     struct registry_entry *e = x->e;
+    if (!x->succeeded && !*x->found.error && !x->err.code) /* it ended well, and was stopped */
+        (void)message_refuse(&x->err, ERR_REFUSED, "maker_failed",
+                             MESSAGE_ARGS(MESSAGE_STR("job", e->job))); /* only fills it */
     if (!x->succeeded) {
         registry_settle_tell_failed(x->rg, e,
                                     *x->found.error
@@ -222,6 +225,30 @@ static void registry_settle_begin(struct registry *rg,
     work_start(rg->p.loop, registry_settle_run, registry_settle_done, x);
 }
 
+/* The job that made its files is over: its row is the next job's from now on, or it goes as one
+ * that is removed. The files are the job's own and stay. */
+static void registry_settle_made(struct registry *rg, struct registry_entry *e, bool succeeded)
+{
+    struct err err = {0};
+    if (succeeded && rg->made(e, rg->made_arg, &err) == 0) {
+        registry_save(rg, e);
+        return;
+    }
+    if (!succeeded)
+        (void)message_refuse(&err, ERR_REFUSED, "maker_failed",
+                             MESSAGE_ARGS(MESSAGE_STR("job", e->job))); /* only fills err */
+    registry_settle_tell_failed(rg, e, MESSAGE_ARGS(MESSAGE_ERR("why", &err)));
+    registry_remove(rg, e);
+}
+
+static void registry_settle_over(struct registry *rg, struct registry_entry *e, bool succeeded)
+{
+    if (e->is_made)
+        registry_settle_made(rg, e, succeeded);
+    else
+        registry_settle_begin(rg, e, CHORE_TAKE, succeeded);
+}
+
 /* A job that is over, and that nobody has in memory any more. */
 struct lookup {
     struct registry *rg;
@@ -240,8 +267,7 @@ static void found_job(const struct store_result *r, void *arg)
     free(k);
     e->busy = false;
     if (!rg->closed && (none || over))
-        registry_settle_begin(rg, e, CHORE_TAKE,
-                              over && str_eq(j->state, job_state_to_string(JOB_SUCCEEDED)));
+        registry_settle_over(rg, e, over && str_eq(j->state, job_state_to_string(JOB_SUCCEEDED)));
 }
 
 static void registry_settle_look_up(struct registry *rg, struct registry_entry *e)
@@ -259,8 +285,10 @@ static void registry_settle_entry(struct registry *rg,
                                   struct registry_entry *e,
                                   const struct live *l)
 {
+    /* Whoever takes an import away takes it away, though its job ended well in that very moment. */
+    bool succeeded = l->job->state == JOB_SUCCEEDED;
     if (store_durable(rg->p.store) >= l->end_batch)
-        registry_settle_begin(rg, e, CHORE_TAKE, l->job->state == JOB_SUCCEEDED);
+        registry_settle_over(rg, e, succeeded && l->job->stop_cause != STOP_USER);
 }
 
 static void turn_import(struct registry *rg, struct registry_entry *e)
@@ -270,7 +298,7 @@ static void turn_import(struct registry *rg, struct registry_entry *e)
         registry_settle_look_up(rg, e);
     else if (l->over)
         registry_settle_entry(rg, e, l);
-    else if (l->job->state == JOB_RUNNING)
+    else if (l->job->state == JOB_RUNNING && !e->is_made)
         registry_settle_begin(rg, e, CHORE_PROGRESS, false);
 }
 
@@ -309,6 +337,7 @@ void registry_saw(struct registry *rg, const struct live *l)
         return;
     for (int i = 0; i < REGISTRY_KINDS; i++)
         for (size_t pos = 0; (e = registry_next(rg, (enum registry_kind)i, &pos));)
-            if (e->state == REGISTRY_importing && !e->busy && str_eq(e->job, l->job->id))
+            if (e->state == REGISTRY_importing && !e->busy && !e->is_made &&
+                str_eq(e->job, l->job->id))
                 registry_settle_entry(rg, e, l);
 }

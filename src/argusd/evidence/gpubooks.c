@@ -1,34 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpubooks.c - see gpubooks.h. A reader is with its worker while `busy`, and with nobody else. */
+/* gpubooks.c - see gpubooks.h. What is read when is bookround.c's. */
 #include "argusd/evidence/gpubooks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/evidence/bookround.h"
 #include "argusd/figures/gpurow.h"
-#include "argusd/ground/work.h"
-#include "base/digest/hash.h"
-#include "base/map.h"
 #include "base/str.h"
 #include "fsroot/attempt/gpufiles.h"
 
 enum {
-    TICK_MS = 1000,
-    BUSY_MAX = 4,            /* jobs at once: a slow root must not take all workers */
+    BUSY_MAX = 4,
     GPUS_JSON_MAX = 1 << 20, /* of a job: 4,000 GPUs */
 };
 static const usec_t EVERY = 5 * USEC_SEC;  /* books change each 15 s */
 static const usec_t KEEP_EVERY = USEC_MIN; /* the store's copy */
 
 struct gpubooks_reader {
-    struct gpubooks_reader *next;
-    struct gpubooks *gs;
-    char *id;
-    bool busy;
-    usec_t after, kept_at; /* mono */
+    struct bookreader is;
+    usec_t kept_at; /* mono */
 
     /* What belongs to the pass under way, and to the last one. */
-    int k;
     struct gang gang;
     struct gpu_sample **books; /* one for each node of the gang; NULL: none was there */
     struct pairs told;         /* node: the time of the sample that was told last */
@@ -36,12 +29,13 @@ struct gpubooks_reader {
 
 struct gpubooks {
     struct gpubooks_parts p;
-    uv_timer_t timer;
-    struct map *by_id;
-    struct gpubooks_reader *first;
-    int busy;
-    bool closing;
+    struct bookround *round;
 };
+
+static struct gpubooks_reader *gpubooks_of(struct bookreader *r)
+{
+    return container_of(r, struct gpubooks_reader, is);
+}
 
 static void gpubooks_drop(struct gpubooks_reader *r)
 {
@@ -52,24 +46,24 @@ static void gpubooks_drop(struct gpubooks_reader *r)
     gang_release(&r->gang);
 }
 
-static void gpubooks_reader_free(struct gpubooks_reader *r)
+static void gpubooks_release(struct bookreader *is)
 {
+    struct gpubooks_reader *r = gpubooks_of(is);
     gpubooks_drop(r);
     pairs_release(&r->told);
-    free(r->id);
-    free(r);
 }
 
 /* ---- in the worker ---- */
 
-static void gpubooks_run(void *arg)
+static void gpubooks_read(struct bookreader *is)
 {
-    struct gpubooks_reader *r = arg;
-    const char *root = r->gs->p.settings->shared_root;
+    struct gpubooks_reader *r = gpubooks_of(is);
+    const struct gpubooks *gs = bookreader_arg(is);
+    const char *root = gs->p.settings->shared_root;
     for (size_t i = 0; i < r->gang.n; i++) {
         struct buf text = BUF_INIT(GPU_BOOK_MAX_BYTES);
         struct gpu_sample *book = xcalloc(1, sizeof(*book));
-        if (fsroot_gpus_read(root, r->id, r->k, r->gang.v[i].name, &text, NULL) == 0 &&
+        if (fsroot_gpus_read(root, is->id, is->k, r->gang.v[i].name, &text, NULL) == 0 &&
             gpu_sample_read(buf_str(&text), text.len, book))
             r->books[i] = book;
         else
@@ -90,11 +84,11 @@ static bool gpubooks_is_news(struct gpubooks_reader *r, const char *node, usec_t
     return true;
 }
 
-static void gpubooks_tell(struct gpubooks_reader *r)
+static void gpubooks_tell(const struct gpubooks *gs, struct gpubooks_reader *r)
 {
     for (size_t i = 0; i < r->gang.n; i++)
         if (r->books[i] && gpubooks_is_news(r, r->gang.v[i].name, r->books[i]->at))
-            figures_put_cards(r->gs->p.figures, r->gang.v[i].name, r->books[i], r->gang.v[i].gpus);
+            figures_put_cards(gs->p.figures, r->gang.v[i].name, r->books[i], r->gang.v[i].gpus);
 }
 
 /* The rows as JSON; NULL: no book is there. */
@@ -108,7 +102,7 @@ static char *gpubooks_json(const struct gpubooks_reader *r)
     for (size_t i = 0; i < r->gang.n; i++) {
         if (!r->books[i])
             continue;
-        size_t n = gpurow_list(r->books[i], r->gang.v[i].name, r->gang.v[i].gpus, r->k, rows);
+        size_t n = gpurow_list(r->books[i], r->gang.v[i].name, r->gang.v[i].gpus, r->is.k, rows);
         for (size_t g = 0; g < n; g++)
             field_to_json(&gpurow_table, &rows[g], FIELD_ALL, FIELD_ROW, &j, NULL);
         is_any = true;
@@ -137,108 +131,62 @@ static void gpubooks_keep(struct gpubooks_reader *r, struct live *l)
     }
 }
 
-static void gpubooks_done(void *arg)
+static void gpubooks_done(struct bookreader *is, struct live *l)
 {
-    struct gpubooks_reader *r = arg;
-    struct gpubooks *gs = r->gs;
-    struct live *l = gs->closing ? NULL : jobs_find_id(gs->p.jobs, r->id);
-    const struct attempt *a = l ? job_attempt(l->job) : NULL;
-    gs->busy--;
-    r->busy = false;
-    r->after = clock_mono() + EVERY;
-    if (a && a->k == r->k) {
-        gpubooks_tell(r);
+    struct gpubooks_reader *r = gpubooks_of(is);
+    if (l) {
+        gpubooks_tell(bookreader_arg(is), r);
         gpubooks_keep(r, l);
     }
     gpubooks_drop(r);
 }
 
-static struct gpubooks_reader *gpubooks_reader_of(struct gpubooks *gs, const char *id)
+static bool gpubooks_wants(const struct live *l)
 {
-    struct gpubooks_reader *r = map_find(gs->by_id, id);
-    if (r)
-        return r;
-    r = xcalloc(1, sizeof(*r));
-    *r = (struct gpubooks_reader){.next = gs->first, .gs = gs, .id = xstrdup(id)};
-    gs->first = r;
-    (void)map_set(gs->by_id, id, r); /* there was none */
-    return r;
+    return l->job->demand.gpus_per_node > 0;
 }
 
-static void gpubooks_begin(struct gpubooks *gs, const struct live *l, usec_t now)
+static void gpubooks_begin(struct bookreader *is, const struct live *l)
 {
-    const struct attempt *a = job_attempt(l->job);
-    struct gpubooks_reader *r = gpubooks_reader_of(gs, l->job->id);
-    if (!a || r->busy || now < r->after || gs->busy == BUSY_MAX)
-        return;
+    struct gpubooks_reader *r = gpubooks_of(is);
     gang_copy(&r->gang, &l->job->gang);
     r->books = xcalloc(r->gang.n + 1, sizeof(struct gpu_sample *));
-    r->k = a->k;
-    r->busy = true;
-    gs->busy++;
-    work_start(gs->p.loop, gpubooks_run, gpubooks_done, r);
-}
-
-static void gpubooks_forget(struct gpubooks *gs)
-{
-    for (struct gpubooks_reader **p = &gs->first; *p;) {
-        struct gpubooks_reader *r = *p;
-        if (r->busy || jobs_find_any(gs->p.jobs, r->id)) {
-            p = &r->next;
-            continue;
-        }
-        *p = r->next;
-        map_remove(gs->by_id, r->id);
-        gpubooks_reader_free(r);
-    }
-}
-
-static void gpubooks_on_tick(uv_timer_t *t)
-{
-    struct gpubooks *gs = container_of(t, struct gpubooks, timer);
-    const struct live *l;
-    usec_t now = clock_mono();
-    if (!cluster_root_hangs(gs->p.cluster))
-        for (size_t pos = 0; (l = jobs_next_placed(gs->p.jobs, &pos));)
-            if (job_is_in_ray(l->job) && l->job->demand.gpus_per_node > 0)
-                gpubooks_begin(gs, l, now);
-    gpubooks_forget(gs);
 }
 
 /* ---- life ---- */
 
 struct gpubooks *gpubooks_new(const struct gpubooks_parts *parts)
 {
-    unsigned char seed[16];
     struct gpubooks *gs = xcalloc(1, sizeof(*gs));
-    random_bytes(seed, sizeof(seed));
+    struct bookround_parts round = {.loop = parts->loop,
+                                    .cluster = parts->cluster,
+                                    .jobs = parts->jobs,
+                                    .arg = gs,
+                                    .size = sizeof(struct gpubooks_reader),
+                                    .most = BUSY_MAX,
+                                    .every = EVERY,
+                                    .wants = gpubooks_wants,
+                                    .begin = gpubooks_begin,
+                                    .read = gpubooks_read,
+                                    .done = gpubooks_done,
+                                    .release = gpubooks_release};
     gs->p = *parts;
-    gs->by_id = map_new(seed);
-    (void)uv_timer_init(parts->loop, &gs->timer); /* never fails */
+    gs->round = bookround_new(&round);
     return gs;
 }
 
 void gpubooks_start(struct gpubooks *gs)
 {
-    (void)uv_timer_start(&gs->timer, gpubooks_on_tick, TICK_MS, TICK_MS); /* cannot fail */
+    bookround_start(gs->round);
 }
 
 void gpubooks_close(struct gpubooks *gs)
 {
-    if (!gs || gs->closing)
-        return;
-    gs->closing = true;
-    uv_close((uv_handle_t *)&gs->timer, NULL);
+    bookround_close(gs ? gs->round : NULL);
 }
 
 void gpubooks_free(struct gpubooks *gs)
 {
-    if (!gs)
-        return;
-    for (struct gpubooks_reader *r = gs->first, *next; r; r = next) {
-        next = r->next;
-        gpubooks_reader_free(r);
-    }
-    map_free(gs->by_id);
+    bookround_free(gs ? gs->round : NULL);
     free(gs);
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "argusd/checkpoints/checkpoints.h"
+#include "argusd/ground/jobspec.h"
 #include "argusd/imports/lineage.h"
 #include "argusd/imports/ownjob.h"
 #include "argusd/jobs/jobs_rules.h"
@@ -314,6 +315,8 @@ static void registry_import_write_order(const struct importer *im,
     registry_put_order(&j, im, e, roots);
     if (e->in_place)
         jout_str(&j, "how", "in_place");
+    if (e->is_made) /* by a job of ours */
+        jout_bool(&j, "open", true);
     registry_import_put_text(&j, "endpoint", f->endpoint);
     registry_import_put_text(&j, "sha256", f->sha256);
     registry_import_put_text(&j, "filename", f->filename);
@@ -382,14 +385,14 @@ struct registry_entry *registry_make(const struct importer *im,
     return e;
 }
 
-int registry_submit(const struct importer *im,
-                    const struct http_principal *p,
-                    struct registry_entry *e,
-                    const struct registry_form *f,
-                    const char *verb,
-                    const char *order,
-                    const char **ret_field,
-                    struct err *err)
+static int registry_submit_job(const struct importer *im,
+                               const struct http_principal *p,
+                               const struct registry_entry *e,
+                               const struct registry_form *f,
+                               const char *verb,
+                               const char *order,
+                               const char **ret_field,
+                               struct err *err)
 {
     struct live *l;
     struct buf spec = BUF_INIT(SPEC_MAX);
@@ -400,9 +403,22 @@ int registry_submit(const struct importer *im,
     if (r == 0)
         r = ownjob_submit(im, p, e->job, buf_str(&spec), &l, ret_field, err);
     checkpoints_unuse(&use); /* from now on the job says so */
+    buf_release(&spec);
+    return r;
+}
+
+int registry_submit(const struct importer *im,
+                    const struct http_principal *p,
+                    struct registry_entry *e,
+                    const struct registry_form *f,
+                    const char *verb,
+                    const char *order,
+                    const char **ret_field,
+                    struct err *err)
+{
+    int r = registry_submit_job(im, p, e, f, verb, order, ret_field, err);
     if (r < 0)
         registry_drop(im->registry, e);
-    buf_release(&spec);
     return r;
 }
 
@@ -454,6 +470,46 @@ int registry_import(const struct importer *im,
         registry_import_write_order(im, e, f, &roots, &order);
         r = registry_submit(im, p, e, f, "import", buf_str(&order), ret_field, err);
         *ret = e; /* gone when r < 0, and then nobody looks */
+    }
+    strv_release(&roots);
+    buf_release(&order);
+    return r;
+}
+
+/* Where its maker ran there is a place for this one, too. NULL: the maker is not in memory any
+ * more. */
+static const char *registry_import_pool(const struct importer *im, const char *maker)
+{
+    const struct live *l = jobs_find_any(im->jobs, maker);
+    const struct spec *s = l ? jobspec_of(im->settings, l->job) : NULL;
+    return s && s->pool.n ? s->pool.v[0] : NULL;
+}
+
+int registry_import_made(const struct importer *im,
+                         const struct http_principal *p,
+                         struct registry_entry *e,
+                         struct err *err)
+{
+    char id[SPEC_ID_BUF];
+    const char *field;
+    char *maker = e->job;
+    struct strv roots = {0};
+    struct buf order = BUF_INIT(ORDER_MAX);
+    const struct registry_form f = {
+        .project = *e->project ? e->project : NULL,
+        .pool = (char *)(uintptr_t)registry_import_pool(im, maker), /* only written out */
+    };
+    strv_addf(&roots, "%s/jobs/%s", im->settings->shared_root, maker);
+    ownjob_choose_id(im, WORKLOAD_DATA, id);
+    e->job = xstrdup(id);
+    registry_import_write_order(im, e, &f, &roots, &order);
+    int r = registry_submit_job(im, p, e, &f, "import", buf_str(&order), &field, err);
+    if (r < 0) {
+        free(e->job);
+        e->job = maker;
+    } else {
+        free(maker);
+        e->is_made = false;
     }
     strv_release(&roots);
     buf_release(&order);

@@ -49,6 +49,13 @@ must_check int registry_import(const struct importer *im,
                                const char **ret_field,
                                struct err *err);
 
+/* The files of e lie at its path, made by its job: another job looks at them there, and is e's from
+ * now on. On failure e is as it was. */
+must_check int registry_import_made(const struct importer *im,
+                                    const struct http_principal *p,
+                                    struct registry_entry *e,
+                                    struct err *err);
+
 /* ---- shared with registry_prepare.c ---- */
 
 /* What every form says of its job and entry, for a struct whose first member is a registry_form. */

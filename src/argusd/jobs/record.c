@@ -45,13 +45,24 @@ void record_extra_release(struct record_extra *x)
     free(x->verdict_says);
     free(x->anatomy);
     free(x->metric_alerts);
+    free(x->slow_rank);
+    free(x->slow_rank_says);
     free(x->alerts_say);
     free(x->gpus);
     free(x->trial);
     free(x->retry_of);
+    free(x->idle_why);
     record_finding_release(&x->finding);
     free(x->finding_word);
     *x = (struct record_extra){0};
+}
+
+int record_finding_read(const struct record_finding *f, struct finding *ret, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *v = NULL;
+    *ret = (struct finding){0};
+    int r = json_parse(f->json, strlen(f->json), RECORD_DETAIL_MAX, &v, err);
+    return r < 0 ? r : finding_from_json(v, ret, err);
 }
 
 void record_set_verdict(struct record_extra *x, char *json)
@@ -70,6 +81,14 @@ void record_set_verdict(struct record_extra *x, char *json)
         x->verdict_says = xstrdup(json_get_str(v, "text", ""));
 }
 
+/* Its sentence, and the curve of its metric. */
+static void record_say_alert(const json_t *alert, struct buf *say)
+{
+    const char *curve = json_get_str(alert, "curve", "");
+    (void)buf_addf(say, "%s%s%s%s", say->len ? "; " : "", json_get_str(alert, "text", ""),
+                   *curve ? " " : "", curve);
+}
+
 void record_set_alerts(struct record_extra *x, char *json)
 {
     enum { SAY_MAX = 4096 };
@@ -85,7 +104,7 @@ void record_set_alerts(struct record_extra *x, char *json)
     x->alerts_seen = metric_alarms_seen_from_json(v);
     json_array_foreach (v, i, one)
         if (json_is_true(json_object_get(one, "stands")))
-            (void)buf_addf(&say, "%s%s", say.len ? "; " : "", json_get_str(one, "text", ""));
+            record_say_alert(one, &say);
     if (say.len)
         x->alerts_say = xstrdup(buf_str(&say)); /* very many are cut */
 }
@@ -180,6 +199,8 @@ static const struct field extra_rows[] = {
     X("verdict", FIELD_JSON, finding.json),
     X("verl", FIELD_STR, verl),
     X("retry_of", FIELD_STR, retry_of),
+    X("idle_until", FIELD_TIME, idle_until),
+    X("idle_why", FIELD_STR, idle_why),
 };
 TABLE(extra, record_extra)
 
@@ -196,6 +217,10 @@ static const struct field attempt_rows[] = {
     A(accepted_at, FIELD_TIME),
     A(end_text, FIELD_STR, .flags = FIELD_OMIT),
     A(session, FIELD_STR, .flags = FIELD_OMIT),
+    A(outcome, FIELD_ENUM, .names = attempt_outcome_words),
+    A(fault_at, FIELD_TIME, .flags = FIELD_OMIT),
+    A(noticed_at, FIELD_TIME, .flags = FIELD_OMIT),
+    A(node, FIELD_STR, .flags = FIELD_OMIT),
 };
 TABLE(attempt, attempt)
 
@@ -339,6 +364,8 @@ void record_attempt_row(const struct job *j,
     struct jout o = jout_begin(detail);
     jout_open(&o, NULL, '{');
     field_put_members(&attempt_table, a, FIELD_ALL, FIELD_ROW, &o);
+    if (a->finding != FINDING_NONE)
+        jout_str(&o, "class", finding_class_to_string(a->finding));
     jout_close(&o, '}');
     *ret = (struct store_attempt){.job_seq = j->seq,
                                   .k = a->k,
@@ -486,6 +513,16 @@ int record_to_job(const struct store_job *row,
     return 0;
 }
 
+usec_t record_steps(const char *metrics, struct goodput_sums *ret)
+{
+    usec_t at = 0;
+    _cleanup_(json_unrefp) json_t *page = NULL;
+    if (!metrics || json_parse(metrics, strlen(metrics), RECORD_DETAIL_MAX, &page, NULL) < 0)
+        page = NULL;
+    goodput_from_json(json_get_array(page, "attempts"), ret);
+    return clock_from_string(json_get_str(page, "updated_at", ""), &at, NULL) < 0 ? 0 : at;
+}
+
 void record_past_row(const struct store_job *row, const json_t *detail, struct past_row *ret)
 {
     *ret = (struct past_row){
@@ -521,4 +558,5 @@ void record_add_attempt(struct job *j, const struct store_attempt *row)
         .ended_at = row->ended_at,
     };
     field_from_json(&attempt_table, v, FIELD_ALL, a);
+    a->finding = class_of_word(json_get_str(v, "class", NULL));
 }

@@ -8,7 +8,9 @@
 #pragma once
 #include "base/buf.h"
 #include "core/account/slotbook.h"
+#include "core/finding/finding.h"
 #include "core/job/job.h"
+#include "core/metric/goodput.h"
 #include "core/past/past.h"
 #include "core/training/verdict.h"
 #include "store/store.h"
@@ -24,18 +26,24 @@ struct record_finding {
 /* json is copied, and rule is. */
 void record_finding_set(struct record_finding *f, const char *json, const char *rule, int attempt);
 void record_finding_release(struct record_finding *f);
+/* What finding_to_json() wrote of it; f has a json. *ret is releasable in both cases. */
+must_check int record_finding_read(const struct record_finding *f,
+                                   struct finding *ret,
+                                   struct err *err);
 
 /* What argusd keeps of a job beside its state. Owned texts, NULL = none. */
 struct record_extra {
-    char *argv;      /* JSON array: the command line of the newest attempt */
-    char *verl;      /* version of verl that the command line follows */
-    char *warnings;  /* JSON array of problems that the spec came with */
-    char *inputs;    /* JSON array: the registered names of the spec, see registry_inputs.h */
-    char *placement; /* JSON object: where its demands were found, see placement.c */
-    char *snapshots; /* JSON array: which its spec names, see code.h; fixed at the submit */
-    char *trial;     /* JSON object: what its trial saw, see core/check/trial.h */
-    char *metrics;   /* JSON object: how its training goes, see core/metric/metric_watch.h */
-    char *gpus;      /* JSON array: what its GPUs did, see figures/gpurow.h */
+    char *argv;           /* JSON array: the command line of the newest attempt */
+    char *verl;           /* version of verl that the command line follows */
+    char *warnings;       /* JSON array of problems that the spec came with */
+    char *inputs;         /* JSON array: the registered names of the spec, see registry_inputs.h */
+    char *placement;      /* JSON object: where its demands were found, see placement.c */
+    char *snapshots;      /* JSON array: which its spec names, see code.h; fixed at the submit */
+    char *trial;          /* JSON object: what its trial saw, see core/check/trial.h */
+    char *metrics;        /* JSON object: how its training goes, see core/metric/metric_watch.h */
+    char *gpus;           /* JSON array: what its GPUs did, see figures/gpurow.h */
+    char *slow_rank;      /* JSON object: core/training/rank.h; of now, and not stored */
+    char *slow_rank_says; /* its sentence in English */
     unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
     char *
         verdict; /* JSON object: what is wrong with it, see core/training/verdict.h; set as below */
@@ -51,8 +59,10 @@ struct record_extra {
     int64_t total_steps;  /* 0 = not known */
     double reward;        /* of its newest record that has one; 0 unless has_reward */
     bool has_reward;
-    usec_t paced_end; /* wall: when its last step ends at its own pace; 0 = not known */
-    char *imports;    /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
+    usec_t idle_until; /* wall: up to then idle GPUs are justified; 0 = they are not */
+    char *idle_why;    /* by what its owner said */
+    usec_t paced_end;  /* wall: when its last step ends at its own pace; 0 = not known */
+    char *imports;     /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
     struct record_finding finding;
     char *finding_word;        /* class of job.finding if it has no row here, see above */
     int64_t hung_step;         /* where it stood when it was called hung, */
@@ -87,6 +97,10 @@ must_check int record_to_job(const struct store_job *row,
                              struct record_extra *x,
                              struct err *err);
 void record_add_attempt(struct job *j, const struct store_attempt *row);
+
+/* The sums of its steps, of record_extra.metrics, NULL is fine. Returns the time of the newest
+ * record, 0 where there is none. */
+usec_t record_steps(const char *metrics, struct goodput_sums *ret);
 
 /* What the past is told by, of a row and its detail text when that is parsed. Borrowed from both.
  */

@@ -4,22 +4,15 @@
 #include "argusd/jobs/unsaved.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/json.h"
-#include "core/metric/goodput.h"
-
-enum { METRICS_MAX = 1 << 20 };
+#include "argusd/jobs/record.h"
 
 /* Below 0: it has told of no step. */
 static double unsaved_steps(const struct live *l, const struct attempt *newest)
 {
     struct goodput_sums *sums = xcalloc(1, sizeof(*sums));
-    const char *metrics = l->extra.metrics;
-    _cleanup_(json_unrefp) json_t *page = NULL;
     double seconds = -1;
-    if (metrics && json_parse(metrics, strlen(metrics), METRICS_MAX, &page, NULL) == 0)
-        goodput_from_json(json_get_array(page, "attempts"), sums);
+    (void)record_steps(l->extra.metrics, sums);
     for (size_t i = 0; i < sums->n; i++)
         if (sums->v[i].k == newest->k)
             seconds = sums->v[i].unsaved_s;

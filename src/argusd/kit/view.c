@@ -18,6 +18,7 @@
 #include "base/field.h"
 #include "base/said.h"
 #include "base/str.h"
+#include "core/account/recovery_job.h"
 #include "core/metric/goodput.h"
 #include "fsroot/attempt/proof.h"
 #include "fsroot/tree/paths.h"
@@ -35,6 +36,12 @@ static const struct field attempt_rows[] = {
     FIELD_AT(attempt, "state", FIELD_ENUM, phase, .names = phase_words),
     FIELD_AT(attempt, "accepted_at", FIELD_TIME, accepted_at),
     FIELD_AT(attempt, "started_at", FIELD_TIME, started_at),
+    FIELD_AT(attempt,
+             "fault_at",
+             FIELD_TIME,
+             fault_at,
+             .doc = "of one that failed or hangs: it ended, was last heard of, or last got on"),
+    FIELD_AT(attempt, "noticed_at", FIELD_TIME, noticed_at, .doc = "argusd met that"),
     FIELD_AT(attempt, "ended_at", FIELD_TIME, ended_at),
     FIELD_AT(attempt, "end", FIELD_STR, end_text, .doc = "how it ended, in the reader's language"),
 };
@@ -159,24 +166,35 @@ static const struct field paths_rows[] = {
 #undef PATH
 static const struct field_table paths_table = FIELD_TABLE(NULL, paths_rows, paths_page);
 
+/* What its interruptions cost, as of the newest record. False before its first attempt. */
+static bool view_fill_recovery(const struct job *job,
+                               const struct goodput_sums *sums,
+                               usec_t at,
+                               struct recovery_page *ret)
+{
+    struct recovery_attempt *v;
+    struct recovery_job told;
+    struct recovery r;
+    if (!job->n_attempts)
+        return false;
+    recovery_of_job(job, sums, at, &told, &v);
+    recovery_judge(&told, &r);
+    recovery_to_page(&r, ret);
+    free(v);
+    return true;
+}
+
 /* How much of the held time went into steps that counted, as of the newest record: between two it
  * does not change. False for a job that told of none. attempts are borrowed from sums. */
 static bool view_fill_goodput(const struct job *job,
-                              const char *metrics,
                               struct goodput_sums *sums,
+                              usec_t at,
                               struct goodput_page *ret)
 {
-    usec_t at = 0;
-    _cleanup_(json_unrefp) json_t *page = NULL;
-    if (!metrics || json_parse(metrics, strlen(metrics), METRICS_MAX, &page, NULL) < 0)
-        page = NULL;
-    goodput_from_json(json_get_array(page, "attempts"), sums);
     *ret = (struct goodput_page){.failures = job->restart.failures + (job->state == JOB_FAILED),
                                  .attempts = {.v = sums->v, .n = sums->n}};
     if (!sums->n)
         return false;
-    if (clock_from_string(json_get_str(page, "updated_at", ""), &at, NULL) < 0)
-        at = 0;
     goodput_judge(sums, (double)job_held(job, at) / (double)USEC_SEC, ret->failures, &ret->g);
     if (!ret->g.save_freq)
         ret->g.save_freq = -1; /* null */
@@ -191,12 +209,14 @@ struct job_page {
     const struct driver_page *driver;
     const struct proof_page *proof;
     const struct goodput_page *goodput;
+    const struct recovery_page *recovery;
     const struct exit_page *exit;
     const char *held_by, *retry_of, *verl, *placement, *argv, *snapshots, *inputs, *metrics;
-    char *trial, *verdict, *metric_alerts; /* owned */
-    struct field_list attempts;            /* borrowed */
-    struct attempt *said_attempts;         /* owned, but for all texts except the ends */
-    usec_t deadline;
+    char *trial, *verdict, *metric_alerts, *slow_rank; /* owned */
+    struct field_list attempts;                        /* borrowed */
+    struct attempt *said_attempts; /* owned, but for all texts except the ends */
+    usec_t deadline, idle_until;
+    const char *idle_reason;
     struct {
         double seconds, idle, unknown;
     } held;
@@ -208,6 +228,7 @@ struct job_page {
     struct driver_page its_driver;
     struct proof_page its_proof;
     struct goodput_page its_goodput;
+    struct recovery_page its_recovery;
     struct goodput_sums sums;
     struct exit_page its_exit;
 };
@@ -261,6 +282,11 @@ static const struct field job_rows[] = {
          .flags = FIELD_ALWAYS,
          .doc =
              "what the alerts of its spec came to; null: none was asked for, or no step was told"),
+    PAGE("slow_rank",
+         FIELD_JSON,
+         slow_rank,
+         .schema = "SlowRank",
+         .doc = "the rank for which the others wait now; null: there is none, or nobody can tell"),
     PAGE("gpu_seconds", FIELD_REAL, held.seconds, .doc = "gpu_hours, in seconds"),
     PAGE("gpu_idle_hours", FIELD_REAL, held.idle, .doc = "hours of these that were measured idle"),
     PAGE("gpu_unknown_hours",
@@ -279,7 +305,17 @@ static const struct field job_rows[] = {
          mem_total,
          .flags = FIELD_MAYBE,
          .doc = "memory that one GPU of a live job has"),
+    PAGE("idle_until",
+         FIELD_TIME,
+         idle_until,
+         .doc = "up to then its owner has said why its GPUs rest"),
+    PAGE("idle_reason", FIELD_STR, idle_reason, .doc = "what the owner said"),
     PAGE("goodput", FIELD_PART, goodput, .of = &view_goodput_table),
+    PAGE("recovery",
+         FIELD_PART,
+         recovery,
+         .of = &recovery_page_table,
+         .doc = "where its time went, as of the newest step that it told of"),
     PAGE("checkpoints",
          FIELD_JSON,
          checkpoints,
@@ -405,6 +441,8 @@ static void view_fill_texts(struct job_page *p,
     p->held_by = job->held_by;
     p->retry_of = extra->retry_of;
     p->verl = extra->verl;
+    p->idle_until = extra->idle_until;
+    p->idle_reason = extra->idle_why;
     p->trial = said_in_text(extra->trial, language);
     p->placement = extra->placement;
     p->argv = extra->argv;
@@ -414,6 +452,7 @@ static void view_fill_texts(struct job_page *p,
     p->metrics = extra->metrics;
     p->verdict = said_in_text(extra->verdict, language);
     p->metric_alerts = said_in_text(extra->metric_alerts, language);
+    p->slow_rank = job->state == JOB_RUNNING ? said_in_text(extra->slow_rank, language) : NULL;
     p->snapshot = code_of_verl(extra->snapshots);
     p->spec = view_mask_spec(job->spec);
     p->resolved = view_resolved(settings, job, extra->inputs, extra->snapshots);
@@ -439,6 +478,7 @@ static void view_release_page(struct job_page *p)
     free(p->trial);
     free(p->verdict);
     free(p->metric_alerts);
+    free(p->slow_rank);
     free(p->warnings);
     free(p->spec);
     free(p->resolved);
@@ -526,8 +566,10 @@ void view_job(struct jout *j,
     view_fill_restart(&p.restart, &job->restart);
     view_fill_exit(&p, job);
     view_fill_texts(&p, settings, job, extra, eyes);
-    p.goodput =
-        view_fill_goodput(job, extra->metrics, &p.sums, &p.its_goodput) ? &p.its_goodput : NULL;
+    usec_t told_at = record_steps(extra->metrics, &p.sums);
+    p.goodput = view_fill_goodput(job, &p.sums, told_at, &p.its_goodput) ? &p.its_goodput : NULL;
+    p.recovery =
+        view_fill_recovery(job, &p.sums, told_at, &p.its_recovery) ? &p.its_recovery : NULL;
     view_fill_held(&p, extra, l);
     view_fill_memory(&p, extra, l, eyes);
     p.deadline = l ? job_deadline(job, settings->start_deadline, &now) : 0;

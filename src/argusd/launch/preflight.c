@@ -483,6 +483,8 @@ struct preflight_asker *preflight_look(struct preflights *p,
 
 void preflight_forget(struct preflight_asker *a)
 {
+    if (!a)
+        return;
     struct look *l = a->look;
     struct preflight_asker **at = &l->askers;
     while (*at && *at != a)

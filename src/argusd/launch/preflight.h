@@ -34,5 +34,5 @@ struct preflight_asker *preflight_look(struct preflights *p,
                                        const char *tree,
                                        preflight_f cb,
                                        void *arg);
-/* Who asked has gone: cb is not called. */
+/* Who asked has gone: cb is not called. NULL is fine: he asked for nothing yet. */
 void preflight_forget(struct preflight_asker *a);

@@ -62,6 +62,7 @@ static const struct field record_rows[] = {
     ROW("drain_due", FIELD_BOOL, drain_due),
     ROW("downed", FIELD_BOOL, downed),
     ROW("forced", FIELD_BOOL, forced),
+    CHARS("slow", slow),
     ROW("facts", FIELD_OBJECT, facts, .of = &node_facts_table),
 };
 static const struct field_table record_table = {.rows = record_rows,

@@ -190,6 +190,13 @@ bool nodes_change(struct noderun *nr, const struct node_event *e, const char *ac
     return true;
 }
 
+void nodes_note_slow(struct nodes *ns, const char *name, const char *job)
+{
+    struct noderun *nr = nodes_find(ns, name);
+    if (nr && node_slow_note(nr->row->slow, job, clock_wall()))
+        nodes_save(nr);
+}
+
 void nodes_net_told(struct noderun *nr, const struct node_event *e)
 {
     if (nodes_change(nr, e, "argusd"))

@@ -88,6 +88,9 @@ must_check int nodes_add(struct nodes *ns,
 /* The head, if it is managed, and all of the registry. NULL at the end. */
 const struct node_row *nodes_next(const struct nodes *ns, size_t *pos);
 struct noderun *nodes_find(const struct nodes *ns, const char *name); /* NULL: not registered */
+/* A rank of this job is slow there: core/job/node_slow.h. Of a machine that nobody registered
+ * nothing is kept. */
+void nodes_note_slow(struct nodes *ns, const char *name, const char *job);
 
 struct nodes_drain {
     usec_t within; /* 0 = no deadline */

@@ -16,6 +16,7 @@ struct services {
     struct trials *trials;
     struct metrics *metrics;
     struct gpubooks *gpubooks;
+    struct rankbooks *rankbooks;
     struct hangs *hangs;
     struct watcher *watcher;
     struct placement *placement;

@@ -19,7 +19,9 @@
 #include "argusd/content/uploads.h"
 #include "argusd/evidence/gpubooks.h"
 #include "argusd/evidence/placement.h"
+#include "argusd/evidence/rankbooks.h"
 #include "argusd/figures/figures.h"
+#include "argusd/imports/registry_export.h"
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
 #include "argusd/launch/drytrial.h"
@@ -378,6 +380,16 @@ static void make_gpubooks(struct services *s)
     s->gpubooks = gpubooks_new(&parts);
 }
 
+static void make_rankbooks(struct services *s)
+{
+    struct rankbooks_parts parts = {.loop = s->loop,
+                                    .settings = s->settings,
+                                    .cluster = s->api.cluster,
+                                    .jobs = s->api.jobs,
+                                    .nodes = s->api.nodes};
+    s->rankbooks = rankbooks_new(&parts);
+}
+
 static void make_hangs(struct services *s)
 {
     struct hangs_parts hangs_parts = {.loop = s->loop,
@@ -386,7 +398,8 @@ static void make_hangs(struct services *s)
                                       .jobs = s->api.jobs,
                                       .metrics = s->metrics,
                                       .findings = s->api.findings,
-                                      .figures = s->api.figures};
+                                      .figures = s->api.figures,
+                                      .checkpoints = s->api.checkpoints};
     s->hangs = hangs_new(&hangs_parts);
 }
 
@@ -476,6 +489,7 @@ static void make_imports(struct services *s)
                                         .checkpoints = s->api.checkpoints,
                                         .registry = s->api.registry,
                                         .storage = &s->api.storage};
+    registry_on_made(s->api.registry, registry_export_take, &s->api.importer);
 }
 
 static void make_netchecks(struct services *s)
@@ -627,6 +641,9 @@ CALL(free_drytrials, drytrials_free(s->api.drytrials));
 CALL(start_gpubooks, gpubooks_start(s->gpubooks));
 CALL(close_gpubooks, gpubooks_close(s->gpubooks));
 CALL(free_gpubooks, gpubooks_free(s->gpubooks));
+CALL(start_rankbooks, rankbooks_start(s->rankbooks));
+CALL(close_rankbooks, rankbooks_close(s->rankbooks));
+CALL(free_rankbooks, rankbooks_free(s->rankbooks));
 CALL(start_metrics, metrics_start(s->metrics));
 CALL(close_metrics, metrics_close(s->metrics));
 CALL(free_metrics, metrics_free(s->metrics));
@@ -836,6 +853,11 @@ static const struct service services[] = {
      .start = start_gpubooks,
      .close = close_gpubooks,
      .free = free_gpubooks},
+    {.name = "rankbooks",
+     .make = make_rankbooks,
+     .start = start_rankbooks,
+     .close = close_rankbooks,
+     .free = free_rankbooks},
     {.name = "hangs",
      .make = make_hangs,
      .start = start_hangs,

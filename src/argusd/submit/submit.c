@@ -34,6 +34,7 @@ void submit_state_free(struct submit *s)
 {
     checkpoints_unuse(&s->use);
     spec_release(&s->spec);
+    spec_jobs_release(&s->named);
     problems_release(&s->ps);
     if (s->held)
         snapshots_let_go(s->a->snapshots, s->held);
@@ -316,26 +317,30 @@ static void submit_on_sight(const char *field, const struct err *err, void *arg)
     submit_state_free(s);
 }
 
-/* The jobs that the spec names. Its own directory is its user's, and who sees everything is not
- * asked: what is not there he learns from the look at the shared root. */
-static void submit_ask_sight(struct submit *s)
+/* The jobs that the spec names, before names of data and models become paths: whoever may use a
+ * model may read it in the directory of a job that he does not see. The job's own directory is its
+ * user's, and who sees everything is not asked: what is not there he learns from the look at the
+ * shared root. */
+static void submit_list_jobs(struct submit *s)
 {
     struct access_who who;
-    struct spec_jobs named = {0};
     people_who(s->a->people, &s->who, &who);
     if (!who.sees_all)
-        spec_list_jobs(&s->spec, s->a->settings->shared_root, &named);
-    if (named.n > SPEC_JOBS_MAX) {
+        spec_list_jobs(&s->spec, s->a->settings->shared_root, &s->named);
+}
+
+static void submit_ask_sight(struct submit *s)
+{
+    if (s->named.n > SPEC_JOBS_MAX) {
         struct err err = {0};
         (void)message_refuse(&err, ERR_BAD_SPEC, "too_many_jobs_named",
                              MESSAGE_ARGS(MESSAGE_NUM("most", SPEC_JOBS_MAX))); /* fills err */
-        submit_answer_refusal(s, &err, named.v[SPEC_JOBS_MAX].field);
-        spec_jobs_release(&named);
+        submit_answer_refusal(s, &err, s->named.v[SPEC_JOBS_MAX].field);
         submit_state_free(s);
         return;
     }
     submit_watch(s);
-    jobsight_ask(s->a, &s->who, &named, submit_on_sight, s, &s->sight);
+    jobsight_ask(s->a, &s->who, &s->named, submit_on_sight, s, &s->sight);
 }
 
 /* ---- names ---- */
@@ -385,6 +390,7 @@ static bool submit_refuse_names(struct submit *s)
     (void)name_code(s); /* told in ps, as all below */
     if (submit_check_honoured(s, &other_field, &other) < 0)
         submit_add_problem(s, other_field, &other);
+    submit_list_jobs(s);
     (void)resolve_names(s);
     if (r < 0 && !s->ps.errors && err.code != ERR_BAD_SPEC) {
         submit_tell(s, &err, field, NULL);
@@ -400,12 +406,25 @@ static bool submit_refuse_names(struct submit *s)
     return s->ps.errors > 0;
 }
 
-/* Could the text be taken apart at all? Then each problem has its key. */
-static bool submit_has_keys(const struct submit *s)
+/* A text that could not be taken apart has problems without a key, and is told so at once. */
+static bool submit_is_keyless(struct submit *s)
 {
     for (size_t i = 0; i < s->ps.n; i++)
-        if (s->ps.v[i].level == PROBLEM_ERROR && !*s->ps.v[i].field)
-            return false;
+        if (s->ps.v[i].level == PROBLEM_ERROR && !*s->ps.v[i].field) {
+            submit_tell_problems(s);
+            return true;
+        }
+    return false;
+}
+
+/* What is wrong with it may be the root by its other path, which the first look at it finds out. */
+static bool submit_is_too_early(struct submit *s)
+{
+    struct err err = {0};
+    if (!s->ps.errors || cluster_root_is_known(s->a->cluster) ||
+        cluster_check_root(s->a->cluster, &err) == 0)
+        return false;
+    submit_tell(s, &err, NULL, NULL);
     return true;
 }
 
@@ -413,14 +432,10 @@ static bool submit_has_keys(const struct submit *s)
 static void submit_check_spec(struct submit *s)
 {
     (void)submit_read_body(s); /* told in ps */
-    if (!submit_has_keys(s)) {
-        submit_tell_problems(s);
+    if (submit_is_too_early(s) || submit_is_keyless(s) || submit_refuse_names(s))
         submit_state_free(s);
-    } else if (submit_refuse_names(s)) {
-        submit_state_free(s);
-    } else {
+    else
         submit_ask_sight(s);
-    }
 }
 
 static void submit_begin(struct submit *s)

@@ -30,6 +30,7 @@ struct submit {
     char *user_root, *hf_home;
     struct preflight_where where; /* of these */
     struct preflight_asker *look; /* under way */
+    struct spec_jobs named;       /* that its user has to see; jobsight takes them */
     struct jobsight *sight;       /* under way */
     char *inputs;                 /* what registered names became; NULL: there are none */
     char *made;                   /* the spec in place of that text, see submitted.h */

@@ -145,6 +145,11 @@ static void assert_same_job(const struct job *a, const struct job *b)
         assert_int_equal(a->attempts[i].phase, b->attempts[i].phase);
         assert_int_equal(a->attempts[i].accepted_at, b->attempts[i].accepted_at);
         assert_int_equal(a->attempts[i].ended_at, b->attempts[i].ended_at);
+        assert_int_equal(a->attempts[i].outcome, b->attempts[i].outcome);
+        assert_int_equal(a->attempts[i].fault_at, b->attempts[i].fault_at);
+        assert_int_equal(a->attempts[i].noticed_at, b->attempts[i].noticed_at);
+        assert_int_equal(a->attempts[i].finding, b->attempts[i].finding);
+        assert_true(str_eq(a->attempts[i].node, b->attempts[i].node));
     }
     assert_null(job_check(b));
 }
@@ -164,6 +169,13 @@ static void test_a_whole_life(void **state)
 {
     (void)state;
     const struct job_end end = {.cause = "exit", .code = 3, .signal = "", .text = "exit code 3"};
+    const struct job_end failed = {.cause = "exit",
+                                   .code = 7,
+                                   .signal = "",
+                                   .finding = FINDING_HOST_OOM,
+                                   .text = "killed",
+                                   .fault_at = 2001 * USEC_SEC,
+                                   .noticed_at = 2002 * USEC_SEC};
     struct gang gang;
     gang_from_text("w1:0,w2:3", &gang);
     const struct job_event life[] = {
@@ -174,6 +186,9 @@ static void test_a_whole_life(void **state)
         {.kind = JOB_EV_STARTED},
         {.kind = JOB_EV_BLIND, .text = "nobody can see it"},
         {.kind = JOB_EV_SEEN},
+        {.kind = JOB_EV_ENDED, .end = &failed},
+        {.kind = JOB_EV_ADMITTED, .gang = &gang},
+        {.kind = JOB_EV_STARTED},
         {.kind = JOB_EV_STOP, .cause = STOP_USER, .text = "asked"},
         {.kind = JOB_EV_ENDED, .end = &end},
     };
@@ -185,6 +200,7 @@ static void test_a_whole_life(void **state)
         check_round(j);
     }
     assert_int_equal(j->state, JOB_STOPPED);
+    assert_true(j->attempts[0].outcome == ATTEMPT_FAILED && j->attempts[0].node);
     gang_release(&gang);
     job_free(j);
 }

@@ -57,6 +57,9 @@ static const struct field run_rows[] = {
     RUN("python", FIELD_STR, python, .flags = FIELD_STORED),
     RUN("path", FIELD_STRV, path, .flags = FIELD_STORED),
     RUN("end", FIELD_ENUM, end, .names = end_words, .flags = FIELD_STORED),
+    RUN("outcome", FIELD_STR, outcome, .flags = FIELD_STORED),
+    RUN("finding", FIELD_STR, finding, .flags = FIELD_STORED),
+    RUN("advice", FIELD_STR, advice, .flags = FIELD_STORED),
     RUN("tries", FIELD_INT32, tries, .flags = FIELD_STORED),
     RUN("started_at", FIELD_TIME, started_at, .flags = FIELD_STORED),
     RUN("ended_at", FIELD_TIME, ended_at, .flags = FIELD_STORED),
@@ -274,6 +277,23 @@ static bool has_server(const struct tracker_run *r)
     return r->url && (r->kind == TRACKER_MLFLOW || r->kind == TRACKER_WANDB);
 }
 
+/* What its tracker is told of an attempt that is over: the words of the job's page. The finding is
+ * there by now, but where it took longer than its end waits for it. */
+static void run_note(struct tracker_run *r, const struct live *l, const char *outcome)
+{
+    const struct record_finding *f = &l->extra.finding;
+    struct finding found;
+    set_str(&r->outcome, outcome);
+    if (!f->json || f->attempt != r->attempt)
+        return;
+    if (record_finding_read(f, &found, NULL) == 0 && found.class != FINDING_NONE) {
+        const char *own = found.class == FINDING_UNKNOWN ? l->extra.finding_word : NULL;
+        set_str(&r->finding, own ? own : finding_class_to_string(found.class));
+        set_str(&r->advice, found.advice);
+    }
+    finding_release(&found);
+}
+
 static void run_ended(struct tracker_run *r, enum tracker_end end, usec_t at)
 {
     bool is_whole = r->kind == TRACKER_TENSORBOARD || r->mode == TRACKER_ONLINE;
@@ -310,8 +330,10 @@ void trackers_act(struct trackers *ts, const struct live *l)
 {
     for (struct tracker_run *r = map_find(ts->by_job, l->job->id); r; r = r->next)
         if (!l->over && !r->deciding && r->state == TRACKER_RUNNING &&
-            attempt_is_over(l->job, r->attempt))
+            attempt_is_over(l->job, r->attempt)) {
+            run_note(r, l, "RESTARTED");
             run_ended(r, TRACKER_FAILED, attempt_end(l->job, r->attempt));
+        }
 }
 
 static void sync_ended(struct tracker_run *r, const struct job *j)
@@ -330,6 +352,7 @@ void trackers_ended(struct trackers *ts, const struct live *l)
     for (struct tracker_run *r = map_find(ts->by_job, l->job->id); r; r = r->next)
         if (r->state == TRACKER_RUNNING) {
             talk_end(r);
+            run_note(r, l, job_state_to_string(l->job->state));
             run_ended(r, end_of_state(l->job->state), attempt_end(l->job, r->attempt));
         }
     for (struct tracker_run *r; (r = map_next(ts->by_job, &pos, NULL));)

@@ -66,7 +66,7 @@ static bool feed_line(struct feeding *g, const char *line, size_t n)
 {
     struct metric_record m = {0};
     bool fits = true;
-    if (metric_read_line(line, n, &m) == METRIC_RECORD && m.attempt == g->f->attempt)
+    if (metric_read_line(line, n, &m) == METRIC_RECORD && m.attempt == g->f->attempt && !m.is_made)
         fits = feed_put_record(g, &m);
     metric_record_release(&m);
     return fits;

@@ -30,6 +30,8 @@ struct tracker_run {
     char *python;               /* py_executable of the job; NULL: none */
     struct strv path;           /* its extra_pythonpath */
     char *sync_job;
+    /* As the job's page says them, for the tracker; NULL: not known. */
+    char *outcome, *finding, *advice;
     int tries;
     usec_t started_at, ended_at;
 
@@ -52,7 +54,7 @@ struct trackers {
 typedef void (*talk_f)(struct tracker_run *r, const char *why);
 /* Find or make the run: before a start. */
 void talk_begin(struct tracker_run *r, talk_f done);
-/* All of what it lacks, and its end: afterwards. MLflow alone. */
+/* All of what it lacks, how it ended and why, and its end: afterwards. MLflow alone. */
 void talk_complete(struct tracker_run *r, talk_f done);
 /* Ends it without a callback. */
 void talk_end(struct tracker_run *r);

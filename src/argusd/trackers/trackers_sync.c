@@ -31,6 +31,12 @@ static char *sync_order(const struct tracker_run *r)
     jout_str(&j, "project", r->project);
     jout_str(&j, "name", str_or(r->name, r->job));
     jout_str(&j, "end", ends[r->end]);
+    jout_open(&j, "told", '{'); /* what the job's page says */
+    jout_str(&j, "argus_state", r->outcome);
+    jout_str(&j, "argus_finding", r->finding);
+    jout_str(&j, "argus_advice", r->advice);
+    jout_int(&j, "argus_restarts", r->attempt - 1);
+    jout_close(&j, '}');
     jout_close(&j, '}');
     return buf_take(&out);
 }

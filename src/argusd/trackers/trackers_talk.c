@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { ANSWER_MAX = 8 << 20, REQUEST_MAX = 1 << 20, KEYS_MAX = 20000 };
+enum { ANSWER_MAX = 8 << 20, REQUEST_MAX = 1 << 20, KEYS_MAX = 20000, TAG_MAX = 2000 };
 static const usec_t REQUEST_TIMEOUT = 15 * USEC_SEC;
 static const usec_t BEGIN_TIMEOUT = 20 * USEC_SEC; /* all of it, before a start */
 static const usec_t COMPLETE_TIMEOUT = 10 * USEC_MIN;
@@ -23,6 +23,7 @@ enum talk_step {
     TALK_MAKE_RUN,
     TALK_SEE_RUN,
     TALK_SEND,
+    TALK_TELL, /* how it ended, and why */
     TALK_CLOSE,
     TALK_SEE_WANDB,
     TALK_SEE_SWANLAB,
@@ -127,6 +128,23 @@ static void put_search(struct jout *j, const struct tracker_run *r)
     jout_int(j, "max_results", 1);
 }
 
+static void put_told(struct jout *j, const struct tracker_run *r)
+{
+    const char *const words[][2] = {
+        {"argus.state", r->outcome}, {"argus.finding", r->finding}, {"argus.advice", r->advice}};
+    char restarts[16], value[TAG_MAX];
+    text_printf(restarts, "%d", r->attempt - 1);
+    jout_str(j, "run_id", r->run);
+    jout_open(j, "tags", '[');
+    put_tag(j, "argus.restarts", restarts);
+    for (size_t i = 0; i < array_len(words); i++)
+        if (words[i][1]) {
+            text_copy(value, words[i][1]);
+            put_tag(j, words[i][0], value);
+        }
+    jout_close(j, ']');
+}
+
 static void put_close(struct jout *j, const struct tracker_run *r)
 {
     static const char *const words[] = {"FINISHED", "FAILED", "KILLED"};
@@ -152,6 +170,8 @@ static char *talk_body(const struct talk *t)
         put_search(&j, r);
     else if (t->step == TALK_MAKE_RUN)
         put_run(&j, r);
+    else if (t->step == TALK_TELL)
+        put_told(&j, r);
     else if (t->step == TALK_CLOSE)
         put_close(&j, r);
     else
@@ -169,6 +189,7 @@ static char *talk_url(const struct talk *t)
         [TALK_MAKE_RUN] = "/api/2.0/mlflow/runs/create",
         [TALK_SEE_RUN] = "/api/2.0/mlflow/runs/get?run_id=",
         [TALK_SEND] = "/api/2.0/mlflow/runs/log-batch",
+        [TALK_TELL] = "/api/2.0/mlflow/runs/log-batch",
         [TALK_CLOSE] = "/api/2.0/mlflow/runs/update",
         [TALK_SEE_WANDB] = "/graphql",
         [TALK_SEE_SWANLAB] = "/",
@@ -263,7 +284,7 @@ static void on_feed(void *arg)
     else if (t->feed.body.len)
         talk_go(t, TALK_SEND);
     else
-        talk_go(t, TALK_CLOSE);
+        talk_go(t, TALK_TELL);
 }
 
 static void run_feed(void *arg)
@@ -338,6 +359,9 @@ static void talk_take_answer(struct talk *t, const json_t *v)
         break;
     case TALK_SEND:
         talk_feed(t);
+        break;
+    case TALK_TELL:
+        talk_go(t, TALK_CLOSE);
         break;
     case TALK_SEE_WANDB:
         talk_take_viewer(t, v);

@@ -20,11 +20,12 @@ struct ending {
     char cause[24], signal[24];
     const char *message; /* code of the text; NULL: it is a sentence */
     char text[JOB_REASON_TEXT_MAX];
-    int code;                 /* -1: none */
-    enum finding_class class; /* by the witnesses */
-    bool head_lost;           /* Ray's head was, since it began */
-    bool by_head;             /* and that was its end */
-    bool is_doubtful;         /* exit code 0, after an error */
+    int code;                    /* -1: none */
+    enum finding_class class;    /* by the witnesses */
+    bool head_lost;              /* Ray's head was, since it began */
+    bool by_head;                /* and that was its end */
+    bool is_doubtful;            /* exit code 0, after an error */
+    usec_t fault_at, noticed_at; /* wall; 0 = not known */
 };
 
 static enum finding_class ending_class_of(const struct fsroot_exit *x)
@@ -77,7 +78,9 @@ static void ending_tell(struct live *l, const struct ending *e, const struct fin
                           .is_doubtful = e->is_doubtful,
                           .node = knows_node ? found->node : NULL,
                           .message = e->message,
-                          .text = e->text};
+                          .text = e->text,
+                          .fault_at = e->fault_at,
+                          .noticed_at = e->noticed_at};
     struct job_event ev = {.kind = JOB_EV_ENDED, .end = &end};
     (void)jobs_apply(l, &ev, "argusd", clock_wall()); /* too late is harmless */
     if (!l->over && job_is_holding(l->job))
@@ -192,6 +195,13 @@ static void note_short_run(struct live *l, const struct fsroot_exit *x, usec_t n
         (void)jobs_apply(l, &e, "argusd", at); /* nothing if it was seen to start */
 }
 
+/* A moment of the steady clock by the wall's; 0: there was none. */
+static usec_t ending_wall(usec_t mono)
+{
+    usec_t ago = clock_mono() - mono, now = clock_wall();
+    return mono && ago < now ? now - ago : 0;
+}
+
 /* Nobody asked for it: Ray's old raylets, or whoever cleared them away for the new head, ended it.
  */
 static bool was_swept(const struct job *j, const struct fsroot_exit *x)
@@ -296,7 +306,9 @@ void ending_by_exit(struct findings *fs,
                        .class = ending_class_of(x),
                        .head_lost = head_lost,
                        .by_head = head_lost && was_swept(j, x),
-                       .is_doubtful = *x->last_error != 0};
+                       .is_doubtful = *x->last_error != 0,
+                       .fault_at = x->ended,
+                       .noticed_at = ending_wall(sight_of(l)->files_since)};
     text_copy(e.cause, x->cause);
     text_copy(e.signal, x->signal);
     ending_say(&e, x);
@@ -347,7 +359,9 @@ void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, 
                        .code = -1,
                        .class = never || killed ? FINDING_PLATFORM : FINDING_NODE_LOST,
                        .head_lost = head_lost,
-                       .by_head = head_lost};
+                       .by_head = head_lost,
+                       .fault_at = ending_wall(sight_of(l)->beat_at),
+                       .noticed_at = j->unknown_since};
     tell_lost(l, never, killed, &e);
     const char *node = *j->proof.node ? j->proof.node : str_or(gang_driver(&j->gang), "its node");
     struct findings_end end = {.facts = {.not_started = never,

@@ -18,6 +18,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/metric/gpu_idle.h"
 #include "core/metric/hang.h"
 #include "fsroot/attempt/launch.h"
 #include "fsroot/logs/logread.h"
@@ -41,13 +42,10 @@ struct watched {
     struct hang hang;
     struct hang_limits limits;
     bool is_known;        /* see struct hang_look */
-    bool stops_if_idle;   /* the spec says so of a job whose GPUs idle, */
-    bool stops_if_silent; /* and of one without steps that prints nothing */
-    struct {
-        double least;         /* of its GPUs' use, 0 to 1; 0: it is not asked for */
-        usec_t silence;       /* what counts in the place of its use while that is not known */
-        usec_t window, since; /* mono; 0: they work, or nobody knows */
-    } idle;
+    bool stops_if_silent; /* the spec says so of a job without steps that prints nothing */
+    struct gpu_idle_rule idle_rule;
+    struct gpu_idle idle;
+    usec_t silence;   /* what counts in the place of its use while that is not known */
     usec_t hung_at;   /* mono; 0: not, or before our time */
     bool is_taken_up; /* before our time, and what was still to be done was done */
     struct stackask *ask;
@@ -104,13 +102,16 @@ static void hangs_read_spec(struct watched *w, const struct live *l)
     w->is_known = workload_trains((enum workload)spec->workload);
     if (spec->workload == WORKLOAD_SERVE || spec->workload == WORKLOAD_NOTEBOOK)
         w->limits.factor = 0;
-    if (j->demand.gpus_per_node > 0)
-        w->idle.least = spec->idle_min_gpu_util / 100;
-    w->idle.window = spec->idle_window ? spec->idle_window : IDLE_WINDOW;
-    w->stops_if_idle = spec->idle_action != 0;
+    usec_t window = spec->idle_window ? spec->idle_window : IDLE_WINDOW;
+    w->idle_rule = (struct gpu_idle_rule){
+        .least = j->demand.gpus_per_node > 0 ? spec->idle_min_gpu_util / 100 : 0,
+        .window = window,
+        .span = window < FIGURES_WINDOW_MAX ? window : FIGURES_WINDOW_MAX,
+        .warn = spec->idle_warn ? spec->idle_warn : gpu_idle_warn(window),
+        .stops = spec->idle_action != 0};
     if (spec->idle_window) {
-        w->limits.silence = w->idle.silence = spec->idle_window;
-        w->stops_if_silent = w->stops_if_idle;
+        w->limits.silence = w->silence = spec->idle_window;
+        w->stops_if_silent = w->idle_rule.stops;
     }
 }
 
@@ -125,8 +126,10 @@ static void hangs_begin(struct watched *w, const struct live *l)
         .factor = s->hang_factor,
         .floor = s->hang_floor,
         .start = {s->hang_environment, s->hang_model_load, s->hang_first_step}};
-    w->is_known = w->stops_if_idle = w->stops_if_silent = false;
-    memset(&w->idle, 0, sizeof(w->idle));
+    w->is_known = w->stops_if_silent = false;
+    w->idle_rule = (struct gpu_idle_rule){0};
+    w->idle = (struct gpu_idle){0};
+    w->silence = 0;
     w->hung_at = 0;
     w->is_taken_up = false;
     w->phase = HANG_ENVIRONMENT;
@@ -285,10 +288,14 @@ static void tell_hang(struct watched *w,
     message_write(text, sizeof(text),
                   MESSAGE_ARGS(MESSAGE_OF("late", code, span),
                                MESSAGE_OF("stacks", "stacks", v ? v->text : "")));
-    struct job_event e = {.kind = JOB_EV_HUNG, .message = HANG, .text = text};
+    usec_t now = clock_wall();
+    struct job_event e = {.kind = JOB_EV_HUNG,
+                          .message = HANG,
+                          .text = text,
+                          .since = late->span < now ? now - late->span : 0};
     l->extra.hung_step = l->extra.step;
     l->extra.hung_bytes = w->hang.bytes;
-    if (!jobs_apply(l, &e, "argusd", clock_wall()))
+    if (!jobs_apply(l, &e, "argusd", now))
         return;
     w->hung_at = clock_mono();
     note_hang(w, l, v, n, HANG, text);
@@ -412,24 +419,28 @@ static void take_up(struct watched *w, struct live *l)
 
 /* ---- its GPUs ---- */
 
-static void hangs_tell_idle(struct watched *w, struct live *l, double use, usec_t now)
+/* Warns, or stops: e is what happens, without its reason. It may be so already, from before a
+ * restart, or end by itself: fine too. */
+static void hangs_apply_idle(const struct watched *w,
+                             struct live *l,
+                             double use,
+                             usec_t now,
+                             struct job_event e)
 {
-    char at[CLOCK_TEXT_MAX], text[JOB_REASON_TEXT_MAX];
-    usec_t since = clock_wall() - (now - w->idle.since);
+    char since[CLOCK_TEXT_MAX], ends[CLOCK_TEXT_MAX] = "", text[JOB_REASON_TEXT_MAX];
+    usec_t wall = clock_wall();
+    if (w->idle_rule.stops && now < w->idle.warned + w->idle_rule.warn)
+        (void)clock_to_string(wall + w->idle.warned + w->idle_rule.warn - now, ends);
     message_write(
         text, sizeof(text),
         MESSAGE_ARGS(MESSAGE_NUM("gpus", l->job->demand.nnodes * l->job->demand.gpus_per_node),
                      MESSAGE_NUM("use", round(1000 * use) / 10),
-                     MESSAGE_STR("since", clock_to_string(since, at)),
-                     MESSAGE_NUM("least", w->idle.least * 100)));
-    struct job_event e = {.kind = JOB_EV_IDLE, .code = "gpu_idle", .text = text};
-    struct job_event stop = {.kind = JOB_EV_STOP,
-                             .cause = STOP_FINDING,
-                             .finding = FINDING_TIMEOUT_OR_HANG,
-                             .code = "gpu_idle",
-                             .text = text};
-    if (jobs_apply(l, &e, "argusd", clock_wall()) && w->stops_if_idle)
-        (void)jobs_apply(l, &stop, "argusd", clock_wall()); /* it ends by itself: fine too */
+                     MESSAGE_STR("since", clock_to_string(wall - (now - w->idle.since), since)),
+                     MESSAGE_NUM("least", w->idle_rule.least * 100), MESSAGE_STR("ends", ends),
+                     MESSAGE_STR("id", l->job->id)));
+    e.code = "gpu_idle";
+    e.text = text;
+    (void)jobs_apply(l, &e, "argusd", wall);
 }
 
 static void hangs_tell_busy(struct live *l)
@@ -439,27 +450,40 @@ static void hangs_tell_busy(struct live *l)
         (void)jobs_apply(l, &e, "argusd", clock_wall()); /* it is running: it applies */
 }
 
-/* The mean of all its GPUs over the window, or over the last half hour where the window is longer:
- * then it has to be low for all of the window. While not half of it is known nothing is done. */
+/* The mean of all its GPUs; while not half of it is known, nothing is. */
 static void hangs_watch_use(struct watched *w, struct live *l, usec_t now)
 {
-    usec_t span = w->idle.window < FIGURES_WINDOW_MAX ? w->idle.window : FIGURES_WINDOW_MAX;
-    if (w->idle.least <= 0 || jobs_in_state(l) < span)
+    if (w->idle_rule.least <= 0)
         return;
     struct figures_window use =
-        figures_gang(w->hs->p.figures, &l->job->gang, FIGURE_GPU_UTIL, span);
-    bool is_known = use.n > 0 && 2 * use.n >= use.of, is_low = use.mean < w->idle.least;
-    if (w->idle.silence)
-        w->limits.silence = is_known ? 0 : w->idle.silence;
-    if (!is_known || !is_low)
-        w->idle.since = 0;
-    if (is_known && !is_low)
+        figures_gang(w->hs->p.figures, &l->job->gang, FIGURE_GPU_UTIL, w->idle_rule.span);
+    bool is_known = jobs_in_state(l) >= w->idle_rule.span && use.n > 0 && 2 * use.n >= use.of;
+    const struct gpu_idle_look look = {
+        .now = now,
+        .use = is_known ? use.mean : NAN,
+        .is_justified = l->extra.idle_until > clock_wall(),
+        .phase = w->phase,
+        .has_phases = w->is_known,
+        .step = l->extra.step,
+        .saved = checkpoints_newest(w->hs->p.checkpoints, l->job->id, l->job->user)};
+    if (w->silence)
+        w->limits.silence = is_known ? 0 : w->silence;
+    switch (gpu_idle_see(&w->idle, &w->idle_rule, &look)) {
+    case GPU_IDLE_NOTHING:
+        break;
+    case GPU_IDLE_BUSY:
         hangs_tell_busy(l);
-    if (!is_known || !is_low)
-        return;
-    w->idle.since = w->idle.since ? w->idle.since : now - span;
-    if (now - w->idle.since >= w->idle.window && !(l->job->flags & JOB_FLAG_IDLE))
-        hangs_tell_idle(w, l, use.mean, now);
+        break;
+    case GPU_IDLE_WARN:
+        hangs_apply_idle(w, l, use.mean, now, (struct job_event){.kind = JOB_EV_IDLE});
+        break;
+    case GPU_IDLE_STOP:
+        hangs_apply_idle(w, l, use.mean, now,
+                         (struct job_event){.kind = JOB_EV_STOP,
+                                            .cause = STOP_FINDING,
+                                            .finding = FINDING_TIMEOUT_OR_HANG});
+        break;
+    }
 }
 
 static void hangs_watch(struct hangs *hs, struct live *l, usec_t now)

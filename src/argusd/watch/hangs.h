@@ -4,11 +4,13 @@
  * Each second what is known of a running job (its steps, its output) goes to core/metric/hang.h.
  * What is late is asked where it stands (stackask.h); what is then sure is told: the flag HUNG, an
  * event with the odd rank, a finding `timeout_or_hang`, and what the spec's restart policy says.
- * When the job goes on, the finding closes with `none`. While nobody can see the job, and while
- * argusd is away, no time passes. */
+ * When the job goes on, the finding closes with `none`. A job whose GPUs hardly work is judged by
+ * core/metric/gpu_idle.h: warned, and taken back where its spec says so. While nobody can see the
+ * job, and while argusd is away, no time passes. */
 #pragma once
 #include <uv.h>
 
+#include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/settings.h"
 #include "argusd/jobs/jobs.h"
@@ -25,6 +27,7 @@ struct hangs_parts { /* all borrowed */
     struct metrics *metrics;
     struct findings *findings;
     struct figures *figures;
+    const struct checkpoints *checkpoints;
 };
 
 struct hangs *hangs_new(const struct hangs_parts *parts);

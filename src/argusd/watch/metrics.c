@@ -8,12 +8,14 @@
 
 #include "argusd/ground/jobspec.h"
 #include "argusd/ground/work.h"
+#include "argusd/samples/sampler.h"
 #include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/logs/metricfile.h"
+#include "fsroot/samples/samplefigures.h"
 
 enum {
     TICK_MS = 1000,
@@ -29,6 +31,7 @@ struct reader {
     struct metrics *ms;
     char *id;
     struct metric_reader *file;
+    struct samplefigures *samples; /* that file asks */
     bool busy, wanted;
     bool failing;  /* and that was told */
     bool has_told; /* since argusd started */
@@ -65,6 +68,7 @@ struct metrics {
 static void metrics_reader_free(struct reader *r)
 {
     metric_reader_free(r->file);
+    samplefigures_free(r->samples);
     free(r->page);
     free(r->verdict);
     free(r->anatomy);
@@ -73,16 +77,25 @@ static void metrics_reader_free(struct reader *r)
     free(r);
 }
 
+static bool metrics_of_samples(int64_t after, int64_t last, struct metric_record *ret, void *arg)
+{
+    const struct reader *r = arg;
+    return samplefigures_next(r->samples, after, last, ret);
+}
+
 static struct reader *reader_of(struct metrics *ms, const char *id)
 {
     struct reader *r = map_find(ms->by_id, id);
     if (r)
         return r;
+    _cleanup_(freep) char *path = sampler_path(ms->p.settings, id);
     r = xcalloc(1, sizeof(*r));
     *r = (struct reader){.next = ms->first,
                          .ms = ms,
                          .id = xstrdup(id),
-                         .file = metric_reader_new(ms->p.settings->shared_root, id)};
+                         .file = metric_reader_new(ms->p.settings->shared_root, id),
+                         .samples = samplefigures_new(path)};
+    metric_reader_set_more(r->file, metrics_of_samples, r);
     ms->first = r;
     map_set(ms->by_id, id, r);
     return r;

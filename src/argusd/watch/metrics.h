@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.h - follows the metrics of the jobs that run, one reader each, in the worker pool.
  *
- * fsroot/logs/metricfile.c reads and merges; here is when, and what becomes of it: the job's page
- * (record_extra.metrics, verdict, anatomy), its step, and events for what is wrong. Nothing is kept
- * that the job's directory does not hold. */
+ * fsroot/logs/metricfile.c reads and merges, fsroot/samples/samplefigures.c adds what the samples
+ * of a step say; here is when, and what becomes of it: the job's page (record_extra.metrics,
+ * verdict, anatomy), its step, and events for what is wrong. Nothing is kept that the job's
+ * directory does not hold. */
 #pragma once
 #include <uv.h>
 

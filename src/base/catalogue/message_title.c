@@ -167,5 +167,15 @@ static const struct message_row rows[] = {
     SAY("say_foreign", "FOREIGN", "外部"),
     SAY("say_largest", "LARGEST-GANG", "最大作业"),
     SAY("say_used", "USED", "使用"),
+    SAY("say_cost", "COST", "代价"),
+    SAY("say_failures", "FAILURES", "失败次数"),
+    SAY("say_failure_class", "CLASS", "失败类别"),
+    SAY("say_mttr", "MTTR", "平均修复"),
+    SAY("say_detect", "DETECT", "发现"),
+    SAY("say_diagnose", "DIAG", "诊断"),
+    SAY("say_requeue", "REQUEUE", "重新排队"),
+    SAY("say_start", "START", "启动"),
+    SAY("say_computed", "COMPUTED", "计算"),
+    SAY("say_waited", "WAITED", "已等待"),
 };
 const struct message_family message_title = MESSAGE_FAMILY(rows);

@@ -69,6 +69,36 @@ static const struct message_row rows[] = {
         "set algorithm.filter_groups.enable=true, take prompts that are neither solved nor hopeless, or raise actor_rollout_ref.rollout.temperature and rollout.n",
         "设置 algorithm.filter_groups.enable=true，选用既未解决也非无望的提示，或提高 actor_rollout_ref.rollout.temperature 与 rollout.n"),
     SAY_FIX(
+        "verdict_groups_wasted",
+        "{value} % of the prompts teach nothing since step {step}: all answers to one get the same score",
+        "从第 {step} 步起 {value} % 的提示没有带来学习：同一提示的所有回答得分相同",
+        "set algorithm.filter_groups.enable=true, or take prompts that are neither solved nor hopeless: samples/solved_groups says how many are solved",
+        "设置 algorithm.filter_groups.enable=true，或选用既未解决也非无望的提示：samples/solved_groups 说明其中已解决的比例"),
+    SAY_FIX(
+        "verdict_same_answers",
+        "all answers to a prompt are the same text since step {step}: so it is for {value} % of the prompts",
+        "从第 {step} 步起同一提示的所有回答是相同的文本：{value} % 的提示如此",
+        "raise actor_rollout_ref.rollout.temperature, and see that actor_rollout_ref.rollout.do_sample is true; raise actor_rollout_ref.actor.entropy_coeff where the policy itself has lost its choices",
+        "提高 actor_rollout_ref.rollout.temperature，并检查 actor_rollout_ref.rollout.do_sample 为 true；若策略本身已失去选择，则提高 actor_rollout_ref.actor.entropy_coeff"),
+    SAY_FIX(
+        "verdict_repetition",
+        "the answers repeat themselves since step {step}: {value} % of an answer stood in it before, {base} % at first",
+        "从第 {step} 步起回答自我重复：{value} % 的内容在同一回答中出现过，最初为 {base} %",
+        "go on from a checkpoint before that step with a lower actor_rollout_ref.actor.optim.lr, and see that reward_fn_path does not pay for it",
+        "从该步之前的检查点继续并降低 actor_rollout_ref.actor.optim.lr，并检查 reward_fn_path 没有为此给分"),
+    SAY_FIX(
+        "verdict_language",
+        "the text is of another language or none since step {step}: '{metric}' is {value} %, {base} % at first",
+        "从第 {step} 步起文本换成了另一种语言或不成文本：'{metric}' 为 {value} %，最初为 {base} %",
+        "look at the samples of that step, and at the rows of data.train_files that it read",
+        "查看该步的样本，以及它读取的 data.train_files 的行"),
+    SAY_FIX(
+        "verdict_data_repeats",
+        "the same prompts come again and again since step {step}: {value} % of them are not those of the two steps before",
+        "从第 {step} 步起反复使用同样的提示：只有 {value} % 不同于前两步的提示",
+        "see how many different rows data.train_files has, that data.shuffle is true, and that data.train_batch_size is smaller than the data",
+        "检查 data.train_files 有多少不同的行、data.shuffle 是否为 true，以及 data.train_batch_size 是否小于数据量"),
+    SAY_FIX(
         "verdict_length_limit",
         "{value} % of the answers end at the limit of their length since step {step}; it was {base} % at first",
         "从第 {step} 步起 {value} % 的回答在长度上限处结束；最初为 {base} %",
@@ -130,6 +160,39 @@ static const struct message_row rows[] = {
         "{alert}: '{metric}' is {value} since step {step}",
         "{alert}：'{metric}' 从第 {step} 步起为 {value}"),
     SAY("metric_alert_waits", "{alert}: it never held", "{alert}：从未成立"),
+
+    /* ---- a slow rank, "rank_slow_" and its cause: core/training/rank.h ---- */
+    SAY_FIX(
+        "rank_slow_cpu_cap",
+        "rank {rank} on {node} holds the others up: it works {factor} times as long as they do, and they wait {lost} % of the time; its limit of CPU holds it back",
+        "{node} 上的 rank {rank} 拖慢了其他 rank：其工作时间为其他的 {factor} 倍，其他 rank 有 {lost} % 的时间在等待；受其 CPU 限额限制",
+        "raise the limit of CPU of the container on that node, or take the node out: argus node drain {node}",
+        "提高该节点上容器的 CPU 限额，或将其移出：argus node drain {node}"),
+    SAY_FIX(
+        "rank_slow_memory",
+        "rank {rank} on {node} holds the others up: it works {factor} times as long as they do, and they wait {lost} % of the time; its memory comes back from the disk",
+        "{node} 上的 rank {rank} 拖慢了其他 rank：其工作时间为其他的 {factor} 倍，其他 rank 有 {lost} % 的时间在等待；其内存页从磁盘读回",
+        "see what else uses the memory of that node, raise the container's limit, or take the node out: argus node drain {node}",
+        "查看该节点上还有什么占用内存，提高容器的内存限额，或将其移出：argus node drain {node}"),
+    SAY_FIX(
+        "rank_slow_disk",
+        "rank {rank} on {node} holds the others up: it works {factor} times as long as they do, and they wait {lost} % of the time; it reads or writes while its processor rests",
+        "{node} 上的 rank {rank} 拖慢了其他 rank：其工作时间为其他的 {factor} 倍，其他 rank 有 {lost} % 的时间在等待；它在读写而处理器空闲",
+        "look at the disk of that node, and at where the job reads its data; take the node out: argus node drain {node}",
+        "检查该节点的磁盘以及作业读取数据的位置；或将其移出：argus node drain {node}"),
+    SAY_FIX(
+        "rank_slow_network",
+        "rank {rank} on {node} is far from the others: its connections take {factor} times as long as theirs, and all wait {lost} % of the time",
+        "{node} 上的 rank {rank} 与其他 rank 的连接缓慢：往返时间为其他的 {factor} 倍，所有 rank 有 {lost} % 的时间在等待",
+        "measure the network of that node, argus node check --net, or take the node out: argus node drain {node}",
+        "测量该节点的网络：argus node check --net，或将其移出：argus node drain {node}"),
+    SAY_FIX(
+        "rank_slow_blocked",
+        "rank {rank} on {node} holds the others up: it works {factor} times as long as they do, and they wait {lost} % of the time; its processor rests meanwhile",
+        "{node} 上的 rank {rank} 拖慢了其他 rank：其工作时间为其他的 {factor} 倍，其他 rank 有 {lost} % 的时间在等待；其处理器此时空闲",
+        "see what that process waits for (a disk, a lock, a device); where it is the machine take the node out: argus node drain {node}",
+        "查看该进程在等待什么（磁盘、锁、设备）；若是机器的问题则移出：argus node drain {node}"),
+    SAY_FIX("rank_slow_computes", "rank {rank} on {node} holds the others up: it works {factor} times as long as they do, and they wait {lost} % of the time; it computes meanwhile", "{node} 上的 rank {rank} 拖慢了其他 rank：其工作时间为其他的 {factor} 倍，其他 rank 有 {lost} % 的时间在等待；它此时在计算", "see whether it has more to do than the others, and whether the clock of its processor or GPU is held back; take the node out: argus node drain {node}", "检查其任务是否多于其他 rank，以及其处理器或 GPU 是否被降频；或将其移出：argus node drain {node}"),
 
     /* ---- what is not measured ---- */
     SAY("unmeasured_entropy", "the entropy", "熵"),

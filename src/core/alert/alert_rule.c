@@ -29,10 +29,11 @@ const char *const alert_of_facts[] = {
     [ALERT_OF_JOB] = "name user project workload pool state gpus gpu_use gpu_use_min gpu_use_max "
                      "attempts hung idle held unknown unknown_for unknown_since running_for "
                      "queued_for verdict verdict_says verdict_certainty metric_alert "
-                     "metric_alert_says event from to code class "
+                     "metric_alert_says rank_slow rank_slow_says event from to code class "
                      "finding asked_for",
     [ALERT_OF_NODE] = "name state want wanted alive head unhealthy ssh_away reason clock_skew "
-                      "disk_free shm_free root_write_time ray_port_open ray_port ray_port_key",
+                      "disk_free shm_free root_write_time ray_port_open ray_port ray_port_key "
+                      "slow_jobs",
     [ALERT_OF_GPU] = "name node index uuid use xid xid_of_program ecc_uncorrected temperature "
                      "rows_failed rows_pending nvlinks nvlinks_missing pcie_lanes "
                      "pcie_lanes_missing throttled slowdown_temperature",

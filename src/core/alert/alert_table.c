@@ -327,13 +327,16 @@ static struct incident *incident_for(struct alert_table *t,
 
 /* ---- alerts ---- */
 
-/* A state that comes back while its incident is open flaps: who was told of it knows it. */
+/* A state that comes back so soon while its incident is open flaps: who was told of it knows it. */
+static const usec_t FLAPS_WITHIN = 5 * USEC_MIN;
+
 static void alert_inherit(const struct incident *i, struct alert *a)
 {
     for (size_t k = i->alerts.n; k-- > 0;) {
         const struct alert *old = incident_alert(i, k);
         if (old->of == a->of && str_eq(old->rule, a->rule) && str_eq(old->name, a->name)) {
-            strv_copy(&a->told, &old->told);
+            if (old->open || a->since < old->ended_at + FLAPS_WITHIN)
+                strv_copy(&a->told, &old->told);
             return;
         }
     }

@@ -16,6 +16,8 @@
  * none. A state that follows from the cause mostly ends with it, and is told by itself when it does
  * not. */
 static const usec_t STATES_AFTER = 4 * USEC_MIN, UPDATES_APART = 5 * USEC_MIN;
+/* Between messages of one incident; where something critical is told soon. */
+static const usec_t URGENT_APART = USEC_MIN;
 
 struct want {
     char *receiver;
@@ -23,6 +25,7 @@ struct want {
     int whole;                 /* the worst of all that it may be told */
     usec_t event_at, state_at; /* of what is news to it: the newest that is told soon, the oldest
                                   other state; 0: none */
+    bool is_urgent;            /* something of the first is critical, and no mere end of a job */
     bool is_silenced;          /* something that concerns it is */
 };
 
@@ -76,9 +79,10 @@ static void want_add(struct want *w,
     w->whole = a->severity > w->whole ? a->severity : w->whole;
     if ((a->open || is_news) && a->severity > w->severity)
         w->severity = a->severity;
-    if (is_news && is_told_soon(i, a))
+    if (is_news && is_told_soon(i, a)) {
         w->event_at = a->since > w->event_at ? a->since : w->event_at;
-    else if (is_news)
+        w->is_urgent = w->is_urgent || !a->keep;
+    } else if (is_news)
         w->state_at = !w->state_at || a->since < w->state_at ? a->since : w->state_at;
 }
 
@@ -182,7 +186,8 @@ static bool joined_is_due(const struct tell *x, const struct want *w, const stru
 {
     bool event = w->event_at && x->now >= w->event_at + x->p->config->settle;
     bool state = w->state_at && x->now >= w->state_at + STATES_AFTER;
-    return (event || state) && (t->messages < 2 || x->now >= t->at + UPDATES_APART);
+    usec_t apart = event && w->is_urgent ? URGENT_APART : UPDATES_APART;
+    return (event || state) && (t->messages < 2 || x->now >= t->at + apart);
 }
 
 static void tell_open(struct tell *x, const struct want *w)

@@ -56,6 +56,9 @@ bool job_state_is_terminal(enum job_state s)
     return s >= JOB_SUCCEEDED;
 }
 
+const char *const attempt_outcome_words[ATTEMPT_OUTCOMES + 1] = {"", "done", "preempted", "failed",
+                                                                 NULL};
+
 const char *attempt_phase_to_string(enum attempt_phase p)
 {
     return phase_words[p];
@@ -138,6 +141,7 @@ void job_free(struct job *j)
         free(j->attempts[i].ray_id);
         free(j->attempts[i].end_text);
         free(j->attempts[i].session);
+        free(j->attempts[i].node);
     }
     free(j->attempts);
     char *texts[] = {j->id,      j->name, j->user, j->project, j->workload,

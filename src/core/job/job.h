@@ -64,6 +64,16 @@ enum attempt_phase { ATTEMPT_PHASE_TABLE(X) ATTEMPT_PHASE_END };
 const char *attempt_phase_to_string(enum attempt_phase p);
 enum attempt_phase attempt_phase_from_string(const char *word);
 
+/* How one attempt came to its end. The words are stored. */
+enum attempt_outcome {
+    ATTEMPT_OPEN,      /* it has not ended, or was written by an argusd that did not say */
+    ATTEMPT_DONE,      /* by itself, or because somebody wanted it to */
+    ATTEMPT_PREEMPTED, /* its slots were taken */
+    ATTEMPT_FAILED,
+    ATTEMPT_OUTCOMES
+};
+extern const char *const attempt_outcome_words[ATTEMPT_OUTCOMES + 1]; /* "" "done" …, then NULL */
+
 struct attempt {
     int k;        /* from 1 */
     char *ray_id; /* under which Ray knows it */
@@ -71,6 +81,12 @@ struct attempt {
     usec_t planned_at, accepted_at, started_at, ended_at; /* wall; 0 = not yet */
     char *end_text; /* how it ended, kept (message_kept_say()); NULL until then */
     char *session;  /* Ray's, when it took it; NULL: not known */
+    enum attempt_outcome outcome;
+    /* Known of one that failed, or is called hung; wall, 0 = not known. fault_at: its command
+     * ended, was last heard of, or last got on; noticed_at: argusd met that. */
+    usec_t fault_at, noticed_at;
+    enum finding_class finding; /* why it failed; FINDING_NONE = it did not, or nobody knows */
+    char *node;                 /* that may be at fault; NULL: none */
 };
 
 /* Why a job is being stopped; decides what it ends as. A preempted one goes back to the queue. */

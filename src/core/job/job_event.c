@@ -141,6 +141,46 @@ static void job_event_go_back(struct job *j)
     j->proof = (struct proof){.on_worker = -1};
 }
 
+/* The node that may be at fault; NULL: none. */
+static const char *blamed_node(const struct job *j, const struct job_end *end)
+{
+    enum finding_class finding = finding_of(j, end);
+    const char *node = *j->proof.node ? j->proof.node : gang_driver(&j->gang);
+    return finding_class_is(finding, FINDING_NAMES_NODE)    ? end->node
+           : finding_class_is(finding, FINDING_BLAMES_NODE) ? str_or(end->node, node)
+                                                            : NULL;
+}
+
+/* A hang was noticed before, and keeps its times; so does what was stopped for a finding. */
+static void note_failure(const struct job *j,
+                         struct attempt *a,
+                         const struct job_end *end,
+                         usec_t now)
+{
+    bool stopped = j->stop_cause == STOP_FINDING && j->stop_asked_at;
+    a->finding = finding_of(j, end);
+    set_str(&a->node, blamed_node(j, end));
+    if (a->noticed_at)
+        return;
+    a->noticed_at = stopped ? j->stop_asked_at : end->noticed_at ? end->noticed_at : now;
+    a->fault_at = stopped ? 0 : end->fault_at;
+}
+
+/* state: what the job is now, QUEUED where another attempt follows. */
+static void note_outcome(const struct job *j,
+                         struct attempt *a,
+                         const struct job_end *end,
+                         enum job_state state,
+                         usec_t now)
+{
+    bool failed = state == JOB_FAILED || (state == JOB_QUEUED && j->stop_cause != STOP_PREEMPTED);
+    a->outcome = failed ? ATTEMPT_FAILED : state == JOB_QUEUED ? ATTEMPT_PREEMPTED : ATTEMPT_DONE;
+    if (failed)
+        note_failure(j, a, end, now);
+    else
+        a->fault_at = a->noticed_at = 0;
+}
+
 static void restart(struct job *j, const struct job_end *end)
 {
     struct restart *r = &j->restart;
@@ -148,11 +188,7 @@ static void restart(struct job *j, const struct job_end *end)
         r->preemptions++; /* the reason stays that of the stop */
     } else {
         enum finding_class finding = finding_of(j, end);
-        const char *node = *j->proof.node ? j->proof.node : gang_driver(&j->gang);
-        restart_note_failure(r, finding_class_is(finding, FINDING_NAMES_NODE) ? end->node
-                                : finding_class_is(finding, FINDING_BLAMES_NODE)
-                                    ? str_or(end->node, node)
-                                    : NULL);
+        restart_note_failure(r, blamed_node(j, end));
         job_event_say(j, finding_code(finding, NULL), "job_restarts",
                       MESSAGE_ARGS(MESSAGE_NUM("restart", r->failures), MESSAGE_NUM("most", r->max),
                                    MESSAGE_OF("why", end->message, end->text)));
@@ -201,6 +237,7 @@ static void job_event_end(struct job *j, const struct job_event *e, usec_t now)
     a->phase = ATTEMPT_ENDED;
     note_end(a, end->message, end->text, now);
     enum job_state state = verdict(j, end);
+    note_outcome(j, a, end, state, now);
     if (state == JOB_QUEUED) {
         restart(j, end);
         return;
@@ -376,10 +413,11 @@ static void see(struct job *j, const struct job_event *e, usec_t now)
 
 static void hang(struct job *j, const struct job_event *e, usec_t now)
 {
-    (void)now;
     if (j->flags & (JOB_FLAG_HUNG | JOB_FLAG_HOLDING))
         return;
     j->flags |= JOB_FLAG_HUNG;
+    job_attempt(j)->fault_at = e->since;
+    job_attempt(j)->noticed_at = now;
     job_set_reason(j, finding_class_to_string(FINDING_TIMEOUT_OR_HANG), e->message, e->text);
 }
 
@@ -390,6 +428,7 @@ static void job_event_go_on(struct job *j, const struct job_event *e, usec_t now
     if (!(j->flags & JOB_FLAG_HUNG))
         return;
     j->flags &= ~(unsigned)JOB_FLAG_HUNG;
+    job_attempt(j)->fault_at = job_attempt(j)->noticed_at = 0;
     job_set_reason(j, NULL, NULL, NULL);
 }
 

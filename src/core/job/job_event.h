@@ -13,6 +13,8 @@ struct job_end {
     const char *node;           /* at fault, of its own; NULL: the driver's, if any */
     bool head_lost;             /* Ray's head went away under it */
     bool is_doubtful;           /* it ended with 0, and `text` says why that may be wrong */
+    usec_t fault_at;            /* wall: its command ended, or was last heard of; 0 = not known */
+    usec_t noticed_at;          /* wall: argusd met that; 0 = now */
     const char *message, *text; /* how: a message (base/message.h); message NULL: a sentence */
 };
 
@@ -47,6 +49,7 @@ struct job_event {
     const char *by;             /* HELD: the user */
     const char *session;        /* ACCEPTED: Ray's; NULL, "" = not known */
     bool no_fault;              /* REQUEUED: nothing was tried, it does not count */
+    usec_t since;               /* HUNG: wall, when it last got on; 0 = not known */
     const char *code, *text;    /* reason: a message; NULL = the kind's own */
     const char *message;       /* code of the text, where `code` (or the finding) only classes it */
     const struct job_end *end; /* ENDED */

@@ -174,6 +174,29 @@ static void told_cause(const struct job_told *t)
 
 /* ---- what it cost, and what there is ---- */
 
+/* "productive 812, detect 3, …": the parts that are not empty. */
+static void told_recovery(const struct job_told *t)
+{
+    static const char *const words[] = {"productive", "detect", "diagnose", "queue",
+                                        "start",      "redo",   "other"};
+    const json_t *r = json_get_object(t->page, "recovery");
+    double ettr = json_get_real(r, "ettr", NAN);
+    struct buf parts = BUF_INIT(4096);
+    if (!isfinite(ettr))
+        return;
+    for (size_t i = 0; i < array_len(words); i++) {
+        _cleanup_(freep) char *key = xasprintf("%s_s", words[i]);
+        double s = json_get_real(r, key, 0);
+        if (s >= 0.5)
+            (void)buf_addf(&parts, "%s%s %.0f", parts.len ? ", " : "", words[i], s);
+    }
+    _cleanup_(freep) char *percent = xasprintf("%.0f %%", 100 * ettr);
+    told_item(t, "report_ettr", percent);
+    told_item(t, "report_parts", buf_str(&parts));
+    told_number(t, "report_mttr", json_object_get(r, "mttr_s"));
+    buf_release(&parts);
+}
+
 static void told_effect(const struct job_told *t)
 {
     const json_t *good = json_get_object(t->page, "goodput");
@@ -185,6 +208,7 @@ static void told_effect(const struct job_told *t)
     told_number(t, "report_idle", json_object_get(t->page, "gpu_idle_hours"));
     told_item(t, "report_goodput", percent);
     told_number(t, "report_steps_lost", json_object_get(good, "steps_lost"));
+    told_recovery(t);
     report_list(&t->r, false);
 }
 

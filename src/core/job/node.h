@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/field.h"
+#include "core/job/node_slow.h"
 #include "core/job/stopwatch.h"
 #include "core/spec/nodespec.h"
 
@@ -142,6 +143,7 @@ struct node_row {
     bool downed;    /* drained with the whole cluster, and back with it */
     bool forced;    /* removal does not wait for an answer of the machine */
     struct node_facts facts;
+    char slow[NODE_SLOW_MAX]; /* jobs of which a rank was slow there: node_slow.h */
 };
 
 struct node_row *node_row_new(void);

@@ -14,6 +14,9 @@
 #include "base/str.h"
 #include "base/text.h"
 
+/* Each name at its longest, all of it quoted, with its number. */
+enum { VALUES_TEXT_MAX = CKPT_VALUES_MAX * (3 * CKPT_NAME_MAX + 64) };
+
 int64_t ckpt_step_of_name(const char *name)
 {
     static const char prefix[] = "global_step_";
@@ -57,6 +60,8 @@ const char *ckpt_keep_to_string(enum ckpt_keep k)
 
 void ckpt_list_release(struct ckpt_list *l)
 {
+    for (size_t i = 0; i < CKPT_VALUES_MAX; i++)
+        free(l->names[i]);
     free(l->v);
     *l = (struct ckpt_list){0};
 }
@@ -79,8 +84,15 @@ void ckpt_list_copy(struct ckpt_list *to, const struct ckpt_list *from)
 {
     to->tracker = from->tracker;
     to->cut = from->cut;
+    ckpt_list_copy_names(to, from);
     for (size_t i = 0; i < from->n; i++)
         *ckpt_list_add(to, from->v[i].step) = from->v[i];
+}
+
+void ckpt_list_copy_names(struct ckpt_list *to, const struct ckpt_list *from)
+{
+    for (size_t i = 0; i < CKPT_VALUES_MAX; i++)
+        to->names[i] = xstrdup(from->names[i]);
 }
 
 void ckpt_list_remove(struct ckpt_list *l, int64_t step)
@@ -114,6 +126,79 @@ uint64_t ckpt_list_bytes(const struct ckpt_list *l)
     for (size_t i = 0; i < l->n; i++)
         sum = sum + l->v[i].bytes < sum ? UINT64_MAX : sum + l->v[i].bytes;
     return sum;
+}
+
+const struct ckpt *ckpt_list_best(const struct ckpt_list *l, bool is_min)
+{
+    const struct ckpt *best = NULL;
+    double sign = is_min ? -1 : 1;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct ckpt *c = &l->v[i];
+        if (c->state != CKPT_VERIFIED || !c->has_value || !isfinite(c->value))
+            continue;
+        if (!best || sign * c->value >= sign * best->value)
+            best = c;
+    }
+    return best;
+}
+
+int ckpt_refuse_best(const char *job, const char *metric, struct err *err)
+{
+    if (!metric)
+        return message_refuse(err, ERR_NOT_FOUND, "no_best", MESSAGE_ARGS(MESSAGE_STR("job", job)));
+    return message_refuse(err, ERR_NOT_FOUND, "no_best",
+                          MESSAGE_ARGS(MESSAGE_STR("job", job), MESSAGE_STR("metric", metric)));
+}
+
+/* ---- the values of validation ---- */
+
+static bool ckpt_is_core(const char *metric)
+{
+    return str_starts(metric, "val-core/");
+}
+
+bool ckpt_is_validation(const char *metric)
+{
+    bool is_one = ckpt_is_core(metric) || str_starts(metric, "val/");
+    return is_one && strlen(metric) <= CKPT_NAME_MAX && !str_has_control(metric);
+}
+
+bool ckpt_metric_is_min(const char *metric)
+{
+    return strstr(metric, "loss") != NULL;
+}
+
+int ckpt_list_name(struct ckpt_list *l, const char *metric)
+{
+    int i = 0;
+    while (i < CKPT_VALUES_MAX && l->names[i] && strcmp(l->names[i], metric) != 0)
+        i++;
+    if (i == CKPT_VALUES_MAX)
+        return -1;
+    if (!l->names[i])
+        l->names[i] = xstrdup(metric);
+    return i;
+}
+
+const char *ckpt_list_main(const struct ckpt_list *l)
+{
+    const char *best = NULL;
+    for (int i = 0; i < CKPT_VALUES_MAX && l->names[i]; i++) {
+        const char *name = l->names[i];
+        bool is_core = ckpt_is_core(name);
+        if (!best || (is_core == ckpt_is_core(best) ? strcmp(name, best) < 0 : is_core))
+            best = name;
+    }
+    return best;
+}
+
+void ckpt_list_show(struct ckpt_list *l, const char *metric)
+{
+    int at = ckpt_list_name(l, metric);
+    for (size_t i = 0; at >= 0 && i < l->n; i++) {
+        l->v[i].has_value = (l->v[i].told & 1U << at) != 0;
+        l->v[i].value = l->v[i].values[at];
+    }
 }
 
 /* ---- references to a checkpoint ---- */
@@ -157,6 +242,7 @@ struct ckpt_page {
     uint64_t bytes;
     int attempt;  /* -1 = not known */
     double value; /* NaN = none */
+    char *values; /* JSON */
     const char *why;
 };
 #define PAGE(key, ftype, member, ...) FIELD_AT(ckpt_page, key, ftype, member, __VA_ARGS__)
@@ -168,6 +254,13 @@ static const struct field ckpt_rows[] = {
     PAGE("at", FIELD_TIME, c.at),
     PAGE("attempt", FIELD_INT32, attempt, .flags = FIELD_NO_LIMIT),
     PAGE("value", FIELD_REAL, value, .flags = FIELD_MAYBE),
+    PAGE("values",
+         FIELD_JSON,
+         values,
+         .flags = FIELD_ALWAYS,
+         .schema =
+             "{\"type\":\"object\",\"additionalProperties\":{\"type\":[\"number\",\"null\"]}}",
+         .doc = "what validation told at its step: val-core/ and val/, at most 8 metrics of a job"),
     PAGE("why", FIELD_STR, why),
 };
 #undef PAGE
@@ -180,22 +273,51 @@ void ckpt_write_why(char why[static CKPT_WHY_MAX], const char *code, const struc
     message_write(why + n, CKPT_WHY_MAX - n, args);
 }
 
+/* Those of its values that were told, as a JSON object. Heap. */
+static char *ckpt_values_text(const struct ckpt *c, const struct ckpt_list *l)
+{
+    struct buf out = BUF_INIT(VALUES_TEXT_MAX);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '{');
+    for (size_t i = 0; l && i < CKPT_VALUES_MAX && l->names[i]; i++)
+        if (c->told & 1U << i)
+            jout_real(&j, l->names[i], c->values[i]);
+    jout_close(&j, '}');
+    return buf_take(&out);
+}
+
 void ckpt_to_json(const struct ckpt *c,
+                  const struct ckpt_list *l,
                   const struct message_listener *to,
                   struct jout *j,
                   const char *key)
 {
+    _cleanup_(freep) char *values = ckpt_values_text(c, l);
     _cleanup_(freep) char *said = to ? message_kept_say(c->why, to) : xstrdup(c->why);
     const struct ckpt_page page = {.c = *c,
                                    .is_verified = c->state == CKPT_VERIFIED,
                                    .bytes = c->bytes & INT64_MAX,
                                    .attempt = c->attempt > 0 ? c->attempt : -1,
                                    .value = c->has_value ? c->value : NAN,
+                                   .values = values,
                                    .why = *said ? said : NULL};
     field_to_json(&ckpt_table, &page, FIELD_ALL, FIELD_PAGE, j, key);
 }
 
-int ckpt_from_json(const json_t *o, struct ckpt *ret)
+static void ckpt_read_values(const json_t *o, struct ckpt_list *l, struct ckpt *c)
+{
+    const char *name;
+    const json_t *v;
+    json_object_foreach ((json_t *)(uintptr_t)json_get_object(o, "values"), name, v) {
+        int at = ckpt_is_validation(name) ? ckpt_list_name(l, name) : -1;
+        if (at < 0)
+            continue;
+        c->told |= 1U << at;
+        c->values[at] = json_is_number(v) ? json_number_value(v) : (double)NAN;
+    }
+}
+
+int ckpt_from_json(const json_t *o, struct ckpt_list *l, struct ckpt *ret)
 {
     struct ckpt c = {.step = json_get_int(o, "step", 0),
                      .attempt = (int)json_get_int(o, "attempt", 0)};
@@ -210,26 +332,13 @@ int ckpt_from_json(const json_t *o, struct ckpt *ret)
     c.bytes = (uint64_t)bytes;
     c.has_value = json_is_number(value);
     c.value = c.has_value ? json_number_value(value) : 0;
+    ckpt_read_values(o, l, &c);
     text_copy(c.why, json_get_str(o, "why", ""));
     *ret = c;
     return 0;
 }
 
 /* ---- the plan ---- */
-
-static size_t ckpt_best_of(const struct ckpt_list *l, const struct ckpt_policy *p)
-{
-    size_t best = l->n;
-    for (size_t i = 0; i < l->n; i++) {
-        const struct ckpt *c = &l->v[i];
-        if (c->state != CKPT_VERIFIED || !c->has_value || !isfinite(c->value))
-            continue;
-        double sign = p->best_is_min ? -1 : 1;
-        if (best == l->n || sign * c->value >= sign * l->v[best].value)
-            best = i; /* of equals the newer */
-    }
-    return best;
-}
 
 /* The rule for a checkpoint that is not verified. */
 static enum ckpt_keep keep_unfinished(const struct ckpt_list *l,
@@ -245,7 +354,7 @@ static enum ckpt_keep keep_unfinished(const struct ckpt_list *l,
 void ckpt_plan(const struct ckpt_list *l, const struct ckpt_policy *p, enum ckpt_keep *ret)
 {
     const struct ckpt *newest = ckpt_list_newest(l);
-    size_t best = p->best ? ckpt_best_of(l, p) : l->n;
+    const struct ckpt *best = p->best ? ckpt_list_best(l, p->best_is_min) : NULL;
     int64_t kept = 0;
     for (size_t i = l->n; i > 0; i--) {
         const struct ckpt *c = &l->v[i - 1];
@@ -258,7 +367,7 @@ void ckpt_plan(const struct ckpt_list *l, const struct ckpt_policy *p, enum ckpt
             keep = CKPT_KEEP_ONLY;
         else if (c->held)
             keep = CKPT_KEEP_HELD;
-        else if (i - 1 == best)
+        else if (c == best)
             keep = CKPT_KEEP_BEST;
         else if (counts)
             keep = CKPT_KEEP_LAST;

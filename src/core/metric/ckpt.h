@@ -20,6 +20,8 @@
 enum {
     CKPT_WHY_MAX = 320,
     CKPT_LIST_MAX = 1024,    /* of one job; with more the oldest are not looked at */
+    CKPT_VALUES_MAX = 8,     /* validation metrics of one job that its checkpoints carry */
+    CKPT_NAME_MAX = 96,      /* bytes of the name of such a metric */
     CKPT_WORLD_MAX = 1 << 16 /* ranks */
 };
 
@@ -46,8 +48,10 @@ struct ckpt {
     usec_t at;   /* the newest mtime of its files; 0 = not known */
     int attempt; /* that was running when it was seen first; 0 = not known */
     bool has_value;
-    double value;   /* of keep_best's metric at its step */
-    int asked;      /* so often its value was looked for in vain */
+    double value; /* of keep_best's metric at its step */
+    double values[CKPT_VALUES_MAX];
+    unsigned told;  /* bit i: values[i] is there, of the list's names[i] */
+    int asked;      /* so often its values were looked for in vain */
     uint64_t mark;  /* of its files' names, sizes and times */
     unsigned kinds; /* of its shards, ckpt_listing_kinds(); 0 = not looked at in this life */
     bool held;      /* a job uses it */
@@ -61,33 +65,57 @@ enum { CKPT_TRACKER_NONE = 0, CKPT_TRACKER_TORN = -1 };
 struct ckpt_list {
     struct ckpt *v; /* by step, the oldest first */
     size_t n;
-    int64_t tracker; /* the step that it names, or one of CKPT_TRACKER_* */
-    bool cut;        /* there are more, which were not looked at */
+    int64_t tracker;              /* the step that it names, or one of CKPT_TRACKER_* */
+    bool cut;                     /* there are more, which were not looked at */
+    char *names[CKPT_VALUES_MAX]; /* validation metrics as they came; NULL from the first unused */
 };
 void ckpt_list_release(struct ckpt_list *l);
 void ckpt_list_copy(struct ckpt_list *to, const struct ckpt_list *from); /* to: an empty one */
-void ckpt_list_remove(struct ckpt_list *l, int64_t step);                /* not there: fine */
+void ckpt_list_copy_names(struct ckpt_list *to, const struct ckpt_list *from); /* to: without any */
+void ckpt_list_remove(struct ckpt_list *l, int64_t step);                      /* not there: fine */
 /* A new one at its place, zeroed but for its step; that step is not there yet. */
 struct ckpt *ckpt_list_add(struct ckpt_list *l, int64_t step);
 struct ckpt *ckpt_list_find(const struct ckpt_list *l, int64_t step); /* NULL: none */
 /* The newest verified one; NULL: none. */
 const struct ckpt *ckpt_list_newest(const struct ckpt_list *l);
 uint64_t ckpt_list_bytes(const struct ckpt_list *l);
+/* The verified one with the best finite value, of equals the newest; NULL: none has one. */
+const struct ckpt *ckpt_list_best(const struct ckpt_list *l, bool is_min);
+
+/* ERR_NOT_FOUND: no verified one has a value of this metric; NULL: of any. */
+must_check int ckpt_refuse_best(const char *job, const char *metric, struct err *err);
+
+/* ---- the values of validation at its step ---- */
+
+/* A metric that checkpoints carry: it begins with val-core/ or val/, and its name is short and has
+ * no control character, so that a list of checkpoints has a ceiling. */
+bool ckpt_is_validation(const char *metric);
+/* The smaller value is the better one, as far as the name tells: "loss" is in it. */
+bool ckpt_metric_is_min(const char *metric);
+/* The place of this metric in names, where it is added if there is room; -1: there is none. */
+int ckpt_list_name(struct ckpt_list *l, const char *metric);
+/* The main one, as training_figure.h has it: the first val-core/ by name, else the first val/.
+ * NULL: nothing was told. */
+const char *ckpt_list_main(const struct ckpt_list *l);
+/* The value of each checkpoint becomes what validation told of this metric, one of names. */
+void ckpt_list_show(struct ckpt_list *l, const char *metric);
 
 /* Writes why of these arguments; long ones are cut. */
 void ckpt_write_why(char why[static CKPT_WHY_MAX],
                     const char *code,
                     const struct message_arg *args);
 
-/* Writes one checkpoint as a member of an object or array, with why as it is said to this listener;
- * NULL: as it is kept, to be stored. */
+/* Writes one checkpoint of this list (NULL: without its values) as a member of an object or array,
+ * with why as it is said to this listener; NULL: as it is kept, to be stored. */
 void ckpt_to_json(const struct ckpt *c,
+                  const struct ckpt_list *l,
                   const struct message_listener *to,
                   struct jout *j,
                   const char *key);
 extern const struct field_table ckpt_table; /* what that writes: for openapi.json */
-/* Back: -EINVAL when it is none of ours. */
-must_check int ckpt_from_json(const json_t *o, struct ckpt *ret);
+/* Back, to be put into this list, which gets the names of its values: -EINVAL when it is none of
+ * ours. */
+must_check int ckpt_from_json(const json_t *o, struct ckpt_list *l, struct ckpt *ret);
 
 /* Does this text (a JobSpec, a command line) name the checkpoint, as "<job>@20" or as a path into
  * it, or all of the job's checkpoints? */

@@ -41,6 +41,22 @@ void goodput_add_between(struct goodput_sums *s, int k, double seconds)
         goodput_attempt_of(s, k)->between_s += seconds;
 }
 
+/* Many steps may be read at once, late: the first began before all that they took. */
+void goodput_add_moment(struct goodput_sums *s, int k, bool lost, usec_t ended, bool fresh)
+{
+    struct goodput_attempt *a = goodput_attempt_of(s, k);
+    double took = (a->good_s + a->lost_s) * (double)USEC_SEC;
+    if (a->k != k || !ended)
+        return; /* beyond the ceiling */
+    usec_t began = took < (double)ended ? ended - (usec_t)took : 1;
+    a->first_at = !a->first_at || began < a->first_at ? began : a->first_at;
+    a->last_at = ended;
+    if (!lost)
+        a->kept_at = ended;
+    if (fresh && !a->fresh_at)
+        a->fresh_at = ended;
+}
+
 #define ATTEMPT(member, ftype) FIELD_AT(goodput_attempt, #member, ftype, member, .flags = 0)
 #define SECONDS(member) FIELD_AT(goodput_attempt, #member, FIELD_REAL, member, .flags = FIELD_MAYBE)
 static const struct field attempt_rows[] = {
@@ -53,6 +69,10 @@ static const struct field attempt_rows[] = {
     SECONDS(save_s),
     SECONDS(unsaved_s),
     SECONDS(between_s),
+    ATTEMPT(first_at, FIELD_TIME),
+    ATTEMPT(kept_at, FIELD_TIME),
+    ATTEMPT(last_at, FIELD_TIME),
+    ATTEMPT(fresh_at, FIELD_TIME),
 };
 const struct field_table goodput_attempt_table = FIELD_TABLE(NULL, attempt_rows, goodput_attempt);
 
@@ -60,6 +80,13 @@ static uint64_t goodput_count_of(const json_t *o, const char *key)
 {
     int64_t n = json_get_int(o, key, 0);
     return n > 0 ? (uint64_t)n : 0;
+}
+
+static usec_t goodput_moment_of(const json_t *o, const char *key)
+{
+    usec_t at = 0;
+    const char *text = json_get_str(o, key, NULL);
+    return text && clock_from_string(text, &at, NULL) == 0 ? at : 0;
 }
 
 void goodput_from_json(const json_t *array, struct goodput_sums *ret)
@@ -79,7 +106,11 @@ void goodput_from_json(const json_t *array, struct goodput_sums *ret)
                                      .saves = goodput_count_of(o, "saves"),
                                      .save_s = known(json_get_real(o, "save_s", 0)),
                                      .unsaved_s = known(json_get_real(o, "unsaved_s", 0)),
-                                     .between_s = known(json_get_real(o, "between_s", 0))};
+                                     .between_s = known(json_get_real(o, "between_s", 0)),
+                                     .first_at = goodput_moment_of(o, "first_at"),
+                                     .kept_at = goodput_moment_of(o, "kept_at"),
+                                     .last_at = goodput_moment_of(o, "last_at"),
+                                     .fresh_at = goodput_moment_of(o, "fresh_at")};
     }
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/field.h"
 
 enum { GOODPUT_ATTEMPTS_MAX = 64 };
@@ -25,6 +26,9 @@ struct goodput_attempt {
     double save_s;    /* all saves together */
     double unsaved_s; /* steps since the newest save, which are gone if nobody goes on */
     double between_s; /* between steps, where the log says how long each took: reading data */
+    /* Moments, by the clock under which they were read; 0 = not yet. The first step began; the
+     * newest that counted ended, the newest at all, the first that no older attempt had reached. */
+    usec_t first_at, kept_at, last_at, fresh_at;
 };
 
 /* The sums of a job, one entry per attempt in order; attempts past the ceiling are counted in
@@ -39,6 +43,8 @@ void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, doubl
 /* So long after the step before did this one come, beyond what it took itself. May be below 0: one
  * record is read late, the next one early; the sum counts. */
 void goodput_add_between(struct goodput_sums *s, int k, double seconds);
+/* The step of goodput_add() ended at this moment. fresh: no older attempt had reached it. */
+void goodput_add_moment(struct goodput_sums *s, int k, bool lost, usec_t ended, bool fresh);
 extern const struct field_table goodput_attempt_table;
 /* From a list of them; what has another form is left out. */
 void goodput_from_json(const json_t *array, struct goodput_sums *ret);

@@ -57,7 +57,8 @@ double metric_value(const struct metric_record *r, const char *name)
 bool metric_is_training(const struct metric_record *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        if (!str_starts(r->v[i].name, "val-") && !str_starts(r->v[i].name, "val/"))
+        if (!str_starts(r->v[i].name, "val-") && !str_starts(r->v[i].name, "val/") &&
+            !str_starts(r->v[i].name, METRIC_OF_SAMPLES))
             return true;
     return false;
 }
@@ -210,6 +211,8 @@ static void read_ours(const struct metric_json_value *v, struct metric_record *r
         r->total = n;
     else if (is_named(v, "from_log"))
         r->from_log = n;
+    else if (is_named(v, "is_made"))
+        r->is_made = n;
     else if (is_named(v, "superseded"))
         r->superseded = n;
 }
@@ -374,6 +377,8 @@ void metric_record_to_json(const struct metric_record *r, struct buf *out)
     jout_int(&j, "offset", (int64_t)r->offset);
     if (r->from_log)
         jout_bool(&j, "from_log", true);
+    if (r->is_made)
+        jout_bool(&j, "is_made", true);
     if (r->total)
         jout_int(&j, "total", r->total);
     if (r->n_unread) {

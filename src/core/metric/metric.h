@@ -45,6 +45,7 @@ struct metric_record {
     int attempt;
     uint64_t offset; /* of the byte after its line in the source */
     bool from_log;   /* the source is driver.log */
+    bool is_made;    /* the source is none of the attempt's: see metric_reader_set_more() */
     usec_t at;       /* when it was read first */
     bool superseded; /* a later attempt has run this step again */
 };
@@ -68,5 +69,7 @@ void metric_record_to_json(const struct metric_record *r, struct buf *out);
 
 /* NaN where it has no such name. */
 double metric_value(const struct metric_record *r, const char *name);
-/* False: all its values come from validation, which is no step of training. */
+/* What the samples of a step say: "samples/flat_groups". It comes after the step's own record. */
+#define METRIC_OF_SAMPLES "samples/"
+/* False: all its values are of a validation or of samples, which are no step of training. */
 bool metric_is_training(const struct metric_record *r);

@@ -56,6 +56,7 @@ struct metric_watch {
     struct goodput_sums sums;
     int told_attempt; /* of the newest record of training, a void one too; 0: none */
     usec_t told_at;
+    int64_t reached; /* the highest step of training that any attempt has told of */
 
     char bad_key[METRIC_NAME_MAX + 1]; /* "" = none */
     int64_t bad_step;
@@ -323,6 +324,8 @@ static void metric_watch_sum_up(struct metric_watch *w, const struct metric_reco
     if (!isfinite(s) && came > 0)
         s = came;
     goodput_add(&w->sums, r->attempt, r->superseded, s, first_of(r, saves, array_len(saves)));
+    goodput_add_moment(&w->sums, r->attempt, r->superseded, r->at, r->step > w->reached);
+    w->reached = r->step > w->reached ? r->step : w->reached;
     w->told_attempt = r->attempt;
     w->told_at = r->at;
 }

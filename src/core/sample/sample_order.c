@@ -71,11 +71,12 @@ static int sample_by_group(const void *a, const void *b)
 
 /* ---- sums ---- */
 
-/* From i on, of the same group: how many; *ret_scored of them have a score, and stand first. */
-static size_t sample_group_length(const struct sample_place *v,
-                                  size_t i,
-                                  size_t n,
-                                  size_t *ret_scored)
+void sample_order_by_group(struct sample_place *v, size_t n)
+{
+    xsort(v, n, sizeof(*v), sample_by_group);
+}
+
+size_t sample_order_group(const struct sample_place *v, size_t i, size_t n, size_t *ret_scored)
 {
     size_t end = i, scored = 0;
     for (; end < n && v[end].group == v[i].group; end++)
@@ -91,9 +92,9 @@ void sample_order_sum(const struct sample_place *v, size_t n, struct sample_sum 
     double total = 0;
     if (n)
         memcpy(copy, v, n * sizeof(*copy));
-    xsort(copy, n, sizeof(*copy), sample_by_group);
+    sample_order_by_group(copy, n);
     for (size_t i = 0, step, scored; i < n; i += step) {
-        step = sample_group_length(copy, i, n, &scored);
+        step = sample_order_group(copy, i, n, &scored);
         if (!scored)
             continue;
         double low = copy[i].score, high = copy[i + scored - 1].score;
@@ -111,11 +112,14 @@ void sample_order_sum(const struct sample_place *v, size_t n, struct sample_sum 
     *ret = sum;
 }
 
-/* The mean score of the prompt in v, which is sorted by prompt; NaN: it has none. */
-static double sample_prompt_mean(const struct sample_place *v, size_t n, uint64_t prompt)
+void sample_order_by_prompt(struct sample_place *v, size_t n)
 {
-    size_t low = 0, high = n, scored = 0;
-    double total = 0;
+    xsort(v, n, sizeof(*v), sample_by_prompt);
+}
+
+size_t sample_order_prompt(const struct sample_place *v, size_t n, uint64_t prompt)
+{
+    size_t low = 0, high = n;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         if (v[mid].prompt < prompt)
@@ -123,9 +127,17 @@ static double sample_prompt_mean(const struct sample_place *v, size_t n, uint64_
         else
             high = mid;
     }
-    for (; low < n && v[low].prompt == prompt; low++)
-        if (!isnan(v[low].score)) {
-            total += v[low].score;
+    return low;
+}
+
+/* The mean score of the prompt in v, which is sorted by prompt; NaN: it has none. */
+static double sample_prompt_mean(const struct sample_place *v, size_t n, uint64_t prompt)
+{
+    size_t scored = 0;
+    double total = 0;
+    for (size_t i = sample_order_prompt(v, n, prompt); i < n && v[i].prompt == prompt; i++)
+        if (!isnan(v[i].score)) {
+            total += v[i].score;
             scored++;
         }
     return scored ? total / (double)scored : (double)NAN;
@@ -136,8 +148,8 @@ void sample_order_compare(struct sample_place *v,
                           struct sample_place *before,
                           size_t n_before)
 {
-    xsort(v, n, sizeof(*v), sample_by_prompt);
-    xsort(before, n_before, sizeof(*before), sample_by_prompt);
+    sample_order_by_prompt(v, n);
+    sample_order_by_prompt(before, n_before);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && v[end].prompt == v[i].prompt;)
             end++;

@@ -5,13 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { SAMPLE_SHARE = 1000 }; /* parts of a whole, in which shares are kept */
+
 struct sample_place {
     uint64_t offset; /* of its line in the dump */
     uint64_t prompt, group;
-    double score;     /* NaN: none */
-    double change;    /* as sample_order_compare() says; NaN: not known */
-    uint32_t bytes;   /* of the line, without its end */
-    uint32_t repeats; /* of its answer, in thousandths */
+    double score;                      /* NaN: none */
+    double change;                     /* as sample_order_compare() says; NaN: not known */
+    uint32_t bytes;                    /* of the line, without its end */
+    uint32_t repeats;                  /* of its answer, in SAMPLE_SHARE parts */
+    uint32_t answer;                   /* the same for the same answer */
+    uint16_t wide_answer, wide_prompt; /* of their bytes those that are not ASCII, likewise */
 };
 
 struct sample_sum {
@@ -21,6 +25,14 @@ struct sample_sum {
     uint64_t flat;            /* of those: all answers have the same score, so nothing is learned */
 };
 void sample_order_sum(const struct sample_place *v, size_t n, struct sample_sum *ret);
+
+/* Sorts v by group, and by score within it: those without one stand last. */
+void sample_order_by_group(struct sample_place *v, size_t n);
+/* How many from i on are of one group, v being sorted so; the first *ret_scored have a score. */
+size_t sample_order_group(const struct sample_place *v, size_t i, size_t n, size_t *ret_scored);
+void sample_order_by_prompt(struct sample_place *v, size_t n);
+/* Where this prompt begins, v being sorted so, or would stand. */
+size_t sample_order_prompt(const struct sample_place *v, size_t n, uint64_t prompt);
 
 /* The words are what a client asks for. */
 #define SAMPLE_ORDER_TABLE(X)                                                                      \

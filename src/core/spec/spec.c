@@ -144,9 +144,13 @@ const struct field spec_keys[] = {
     {.name = "idle.window", .type = FIELD_SPAN, .offset = AT(idle_window), .min = 1, .max = BIG,
      .doc = "how long its GPUs may work less than idle.min_gpu_util (30m if absent), and how long a "
             "job that tells of no steps may print nothing"},
+    {.name = "idle.warn", .type = FIELD_SPAN, .offset = AT(idle_warn), .min = 1, .max = BIG,
+     .doc = "with action stop: how long it is called idle before its GPUs are taken back (15m, and "
+            "not longer than idle.window, if absent); its owner may say why: 'argus justify'"},
     {.name = "idle.action", .type = FIELD_ENUM, .offset = AT(idle_action), .dflt = "alert",
      .names = action_names,
-     .doc = "alert: the job is called idle or hung, with an event; stop: it is also ended"},
+     .doc = "alert: the job is called idle or hung, with an event; stop: it is also ended, right after a "
+            "checkpoint where it makes some"},
     {.name = "wandb.enabled", .type = FIELD_BOOL, .offset = AT(wandb_enabled), .dflt = "false",
      .doc = "also log to Weights & Biases"},
     {.name = "wandb.project", .type = FIELD_STR, .offset = AT(wandb_project),

@@ -109,7 +109,7 @@ struct spec {
     usec_t restart_backoff;
     bool restart_avoid_failed_nodes;
     double idle_min_gpu_util;
-    usec_t idle_window;
+    usec_t idle_window, idle_warn;
     int idle_action;
     bool wandb_enabled;
     char *wandb_project, *wandb_run;

@@ -630,6 +630,16 @@ static void test_a_trouble_of_before_hides_no_other(void **state)
     w.lost[0] = w.sick[0] = true;
     plain_run(&w, 40 * USEC_SEC);
     assert_string_equal(plain_said(&w), "opened 1, grew 3");
+    w.lost[0] = false;
+    plain_run(&w, 10 * USEC_SEC);
+    w.lost[0] = true; /* it flaps */
+    plain_run(&w, 7 * USEC_MIN);
+    w.lost[0] = false;
+    plain_run(&w, 6 * USEC_MIN);
+    assert_string_equal(plain_said(&w), "opened 1, grew 3");
+    w.lost[0] = true; /* lost again, and the incident is open all the while */
+    plain_run(&w, 40 * USEC_SEC);
+    assert_string_equal(plain_said(&w), "opened 1, grew 3, grew 5");
     assert_null(incident_at(w.t, 1));
     world_close(&w);
 }

@@ -274,18 +274,91 @@ static void there_and_back(void **state)
                      .attempt = 2,
                      .has_value = true,
                      .value = 0.5,
+                     .told = 5,
+                     .values = {0.25, 0, -1},
                      .why = "'x': it is cut off"};
     struct buf text = BUF_INIT(1000);
     struct jout j = jout_begin(&text);
     struct ckpt back = {0};
+    struct ckpt_list l = {0}, other = {0};
     _cleanup_(json_unrefp) json_t *o = NULL;
-    ckpt_to_json(&c, NULL, &j, NULL);
+    assert_int_equal(ckpt_list_name(&l, "val-core/\"a\""), 0);
+    assert_int_equal(ckpt_list_name(&l, "val-core/b"), 1);
+    assert_int_equal(ckpt_list_name(&l, "val/loss"), 2);
+    ckpt_to_json(&c, &l, NULL, &j, NULL);
     assert_int_equal(json_parse(buf_str(&text), text.len, 1000, &o, NULL), 0);
-    assert_int_equal(ckpt_from_json(o, &back), 0);
+    assert_int_equal(ckpt_from_json(o, &l, &back), 0);
     assert_memory_equal(&back, &c, sizeof(c));
+    assert_int_equal(ckpt_from_json(o, &other, &back), 0); /* what nobody told has no place */
+    assert_int_equal(back.told, 3);
+    assert_string_equal(other.names[1], "val/loss");
+    assert_true(back.values[1] < 0);
     (void)json_object_set_new(o, "state", json_string("new"));
-    assert_int_equal(ckpt_from_json(o, &back), -EINVAL);
+    assert_int_equal(ckpt_from_json(o, &l, &back), -EINVAL);
     buf_release(&text);
+    ckpt_list_release(&l);
+    ckpt_list_release(&other);
+}
+
+static void names_of_values(void **state)
+{
+    static const char *const told[] = {"val/loss",   "val/a",      "val-core/b", "val-core/a",
+                                       "val-core/c", "val-core/d", "val-core/e", "val-core/f"};
+    struct ckpt_list l = {0}, copy = {0};
+    (void)state;
+    assert_null(ckpt_list_main(&l));
+    for (int i = 0; i < CKPT_VALUES_MAX; i++) {
+        assert_int_equal(ckpt_list_name(&l, told[i]), i);
+        assert_string_equal(ckpt_list_main(&l), i < 1   ? "val/loss"
+                                                : i < 2 ? "val/a"
+                                                : i < 3 ? "val-core/b"
+                                                        : "val-core/a");
+    }
+    assert_int_equal(ckpt_list_name(&l, "val-core/g"), -1); /* there is no room */
+    assert_int_equal(ckpt_list_name(&l, "val-core/b"), 2);
+    ckpt_list_copy(&copy, &l);
+    assert_string_equal(copy.names[7], "val-core/f");
+    assert_ptr_not_equal(copy.names[7], l.names[7]);
+    assert_true(ckpt_is_validation("val-core/x") && ckpt_is_validation("val/x"));
+    assert_false(ckpt_is_validation("val-aux/x") || ckpt_is_validation("value/x"));
+    assert_false(ckpt_is_validation("val/\x01"));
+    char name[CKPT_NAME_MAX + 2] = "val/";
+    memset(name + 4, 'x', CKPT_NAME_MAX - 4);
+    assert_true(ckpt_is_validation(name));
+    name[CKPT_NAME_MAX] = 'x';
+    assert_false(ckpt_is_validation(name));
+    assert_true(ckpt_metric_is_min("val/loss"));
+    assert_false(ckpt_metric_is_min("val-core/toy/acc/mean@1"));
+    ckpt_list_release(&l);
+    ckpt_list_release(&copy);
+}
+
+static int64_t best_step(const struct ckpt_list *l, bool is_min)
+{
+    const struct ckpt *best = ckpt_list_best(l, is_min);
+    return best ? best->step : 0;
+}
+
+static void the_best_is_shown(void **state)
+{
+    struct ckpt_list l = make("vvpv", 40);
+    (void)state;
+    assert_int_equal(ckpt_list_name(&l, "val/x"), 0);
+    assert_int_equal(ckpt_list_name(&l, "val/y"), 1);
+    static const double x[] = {0.5, 0.9, 2, 0.5};
+    for (size_t i = 0; i < l.n; i++) {
+        l.v[i].told = i == 3 ? 1 : 3;
+        l.v[i].values[0] = x[i];
+        l.v[i].values[1] = i ? (double)NAN : 7;
+    }
+    assert_int_equal(best_step(&l, false), 0); /* no value is shown yet */
+    ckpt_list_show(&l, "val/x");
+    assert_int_equal(best_step(&l, false), 20); /* not the partial one */
+    assert_int_equal(best_step(&l, true), 40);  /* of equals the newest */
+    ckpt_list_show(&l, "val/y");
+    assert_int_equal(best_step(&l, false), 10);
+    assert_false(l.v[3].has_value);
+    ckpt_list_release(&l);
 }
 
 /* A page says why in its reader's language, and a sentence that an older store kept as it is. */
@@ -302,7 +375,7 @@ static void why_is_said(void **state)
         struct buf text = BUF_INIT(1000);
         struct jout j = jout_begin(&text);
         _cleanup_(json_unrefp) json_t *o = NULL;
-        ckpt_to_json(&c[i], &zh, &j, NULL);
+        ckpt_to_json(&c[i], NULL, &zh, &j, NULL);
         assert_int_equal(json_parse(buf_str(&text), text.len, 1000, &o, NULL), 0);
         assert_string_equal(json_get_str(o, "why", ""), said[i]);
         buf_release(&text);
@@ -312,12 +385,19 @@ static void why_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names),         cmocka_unit_test(who_is_meant),
-        cmocka_unit_test(whole_ones),    cmocka_unit_test(torn_ones),
-        cmocka_unit_test(known_layouts), cmocka_unit_test(odd_names),
-        cmocka_unit_test(plans),         cmocka_unit_test(the_best_stays),
-        cmocka_unit_test(room),          cmocka_unit_test(there_and_back),
+        cmocka_unit_test(names),
+        cmocka_unit_test(who_is_meant),
+        cmocka_unit_test(whole_ones),
+        cmocka_unit_test(torn_ones),
+        cmocka_unit_test(known_layouts),
+        cmocka_unit_test(odd_names),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(the_best_stays),
+        cmocka_unit_test(room),
+        cmocka_unit_test(there_and_back),
         cmocka_unit_test(why_is_said),
+        cmocka_unit_test(names_of_values),
+        cmocka_unit_test(the_best_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

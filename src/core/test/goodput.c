@@ -42,6 +42,41 @@ static void time_that_counted(void **state)
     assert_true(near(g.ratio, 1));
 }
 
+/* Steps of 10 s, two of them lost; the others were read late, all at once. */
+static void moments_of_steps(void **state)
+{
+    (void)state;
+    const usec_t s = USEC_SEC;
+    struct goodput_sums sums = {0}, again;
+    for (int i = 1; i <= 4; i++) {
+        goodput_add(&sums, 1, i > 2, 10, NAN);
+        goodput_add_moment(&sums, 1, i > 2, (usec_t)(100 + 11 * i) * s, true);
+    }
+    for (int i = 3; i <= 6; i++) {
+        goodput_add(&sums, 2, false, 10, NAN);
+        goodput_add_moment(&sums, 2, false, 500 * s, i > 4);
+    }
+    assert_true(sums.v[0].first_at == 101 * s && sums.v[0].fresh_at == 111 * s);
+    assert_true(sums.v[0].kept_at == 122 * s && sums.v[0].last_at == 144 * s);
+    assert_true(sums.v[1].first_at == 460 * s && sums.v[1].fresh_at == 500 * s);
+    assert_true(sums.v[1].kept_at == 500 * s);
+    struct buf out = BUF_INIT(8192);
+    struct jout j = jout_begin(&out);
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < sums.n; i++)
+        field_to_json(&goodput_attempt_table, &sums.v[i], FIELD_ALL, FIELD_PAGE, &j, NULL);
+    jout_close(&j, ']');
+    json_t *array = json_loads(buf_str(&out), 0, NULL);
+    goodput_from_json(array, &again);
+    assert_int_equal(again.n, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_true(
+            again.v[i].first_at == sums.v[i].first_at && again.v[i].kept_at == sums.v[i].kept_at &&
+            again.v[i].last_at == sums.v[i].last_at && again.v[i].fresh_at == sums.v[i].fresh_at);
+    json_decref(array);
+    buf_release(&out);
+}
+
 static void nothing_is_known(void **state)
 {
     (void)state;
@@ -113,11 +148,9 @@ static void there_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_that_counted),
-        cmocka_unit_test(nothing_is_known),
-        cmocka_unit_test(hopeless_cases_have_a_bound),
-        cmocka_unit_test(many_attempts),
-        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(time_that_counted), cmocka_unit_test(moments_of_steps),
+        cmocka_unit_test(nothing_is_known),  cmocka_unit_test(hopeless_cases_have_a_bound),
+        cmocka_unit_test(many_attempts),     cmocka_unit_test(there_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

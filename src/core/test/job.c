@@ -374,6 +374,51 @@ static void test_slots_are_kept_for_a_look(void **state)
     job_free(j);
 }
 
+/* What the account of its interruptions is made of. */
+static void test_how_attempts_ended(void **state)
+{
+    (void)state;
+    struct job *j = new_job();
+    struct job_end end = {.cause = "exit",
+                          .code = 1,
+                          .signal = "",
+                          .finding = FINDING_NODE_LOST,
+                          .text = "it went away",
+                          .fault_at = 3100,
+                          .noticed_at = 3200};
+    struct job_event ended = {.kind = JOB_EV_ENDED, .end = &end};
+    struct job_event hung = {.kind = JOB_EV_HUNG, .since = 4100};
+    restart_on_from_text("node_lost,timeout_or_hang", &j->restart.on);
+    j->restart.max = 9;
+    apply(j, JOB_EV_ADMITTED, 2000);
+    apply(j, JOB_EV_STARTED, 3000);
+    assert_true(apply_event(j, &ended, 3300) && j->state == JOB_QUEUED);
+    const struct attempt *a = &j->attempts[0];
+    assert_true(a->outcome == ATTEMPT_FAILED && a->finding == FINDING_NODE_LOST);
+    assert_true(a->fault_at == 3100 && a->noticed_at == 3200 && a->ended_at == 3300);
+    assert_non_null(a->node); /* its driver's: the class blames it */
+    /* A hang that goes on is none; one that ends it keeps its times. */
+    apply(j, JOB_EV_ADMITTED, 4000);
+    apply(j, JOB_EV_STARTED, 4050);
+    assert_true(apply_event(j, &hung, 4200) && job_attempt(j)->fault_at == 4100);
+    assert_true(apply(j, JOB_EV_WENT_ON, 4250) && !job_attempt(j)->noticed_at);
+    hung.since = 4300;
+    assert_true(apply_event(j, &hung, 4400));
+    end.finding = FINDING_TIMEOUT_OR_HANG; /* names a node, or blames none */
+    assert_true(apply_event(j, &ended, 4500) && j->state == JOB_QUEUED);
+    a = &j->attempts[1];
+    assert_true(a->fault_at == 4300 && a->noticed_at == 4400 && a->outcome == ATTEMPT_FAILED);
+    assert_null(a->node);
+    /* What somebody wanted, and what ended well, is no failure. */
+    apply(j, JOB_EV_ADMITTED, 5000);
+    apply(j, JOB_EV_STARTED, 5050);
+    end = (struct job_end){.cause = "exit", .signal = "", .text = "done", .fault_at = 5100};
+    assert_true(apply_event(j, &ended, 5200) && j->state == JOB_SUCCEEDED);
+    a = &j->attempts[2];
+    assert_true(a->outcome == ATTEMPT_DONE && !a->fault_at && !a->noticed_at && !a->finding);
+    job_free(j);
+}
+
 /* Where a code classes it, the message behind it is what is said, in each language. */
 static void test_a_message_of_its_own(void **state)
 {
@@ -657,6 +702,7 @@ int main(void)
         cmocka_unit_test(test_a_trial_comes_first),
         cmocka_unit_test(test_a_trial_that_finds_something),
         cmocka_unit_test(test_a_trial_that_is_lost),
+        cmocka_unit_test(test_how_attempts_ended),
         cmocka_unit_test(test_slots_are_kept_for_a_look),
         cmocka_unit_test(test_slots_are_not_kept),
         cmocka_unit_test(test_random_events),

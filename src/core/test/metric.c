@@ -281,14 +281,14 @@ static void is_written_and_read_back(void **state)
     r.offset = 1ULL << 40;
     r.at = 1796000000123456; /* now, in microseconds: beyond what a step may be */
     r.total = 30;
-    r.from_log = r.superseded = true;
+    r.from_log = r.is_made = r.superseded = true;
     metric_record_to_json(&r, &out);
     assert_int_equal(out.data[out.len - 1], '\n');
     assert_int_equal(metric_read_line(out.data, out.len - 1, &back), METRIC_RECORD);
     assert_int_equal(back.step, 7);
     assert_int_equal(back.attempt, 2);
     assert_true(back.offset == r.offset && back.at == r.at && back.total == 30);
-    assert_true(back.from_log && back.superseded);
+    assert_true(back.from_log && back.is_made && back.superseded);
     assert_value(&back, "a b/\"c\"", 0.1);
     assert_true(isnan(metric_value(&back, "loss")) && back.n == 2);
     metric_record_release(&r);

@@ -120,6 +120,8 @@ static void shows_them(void **state)
     assert_int_equal(json_parse(out.data, out.len, out.max, &o, NULL), 0);
     assert_string_equal(json_get_str(json_array_get(o, 0), "text", ""),
                         "x falls 50 % from best: 'x' is 2 since step 2, 8 before");
+    assert_string_equal(json_get_str(json_array_get(o, 0), "curve", ""),
+                        "\xe2\x96\x88\xe2\x96\x81"); /* full and empty */
     assert_string_equal(json_get_str(json_array_get(o, 1), "text", ""), "y > 1: it never held");
     assert_true(json_is_null(json_object_get(json_array_get(o, 1), "value")));
     assert_int_equal(metric_alarms_seen_from_json(o), 1);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/unit.h"
+#include "core/sample/sample_figures.h"
 
 enum { VALIDATES_EVERY = 10, NAMES_MAX = 64 };
 static const double GPU_GB = 80;
@@ -61,9 +62,23 @@ static void habits_roll(struct dice *d, struct habits *h)
     h->cools = dice_unit(d) < 0.3;
 }
 
+/* What differs in its samples. */
+struct sample_habits {
+    double flat, repeats, fresh, wide;
+};
+
+static void sample_habits_roll(struct dice *d, struct sample_habits *h)
+{
+    h->flat = dice_between(d, 0, 0.45);
+    h->repeats = dice_between(d, 0, 0.25);
+    h->fresh = dice_unit(d) < 0.3 ? dice_between(d, 0.3, 1) : 1;
+    h->wide = dice_unit(d) < 0.3 ? dice_between(d, 0.5, 0.9) : dice_between(d, 0, 0.02);
+}
+
 struct making {
-    struct dice dice;
+    struct dice dice, of_samples;
     struct habits is;
+    struct sample_habits has;
     const struct made_run *run;
     struct metric_value v[NAMES_MAX];
     size_t n;
@@ -200,6 +215,42 @@ static void put_sft(struct making *m, int64_t step)
     put(m, "train/lr", 1e-5);
 }
 
+static void put_sample(struct making *m, enum sample_figure f, double value)
+{
+    put(m, sample_figure_names[f], clamp(value, 0, 1));
+}
+
+static void put_samples(struct making *m, int64_t step)
+{
+    const struct sample_habits *has = &m->has;
+    struct dice *d = &m->of_samples;
+    double repeated = since(m, VERDICT_REPETITION, step);
+    bool is_same = has_begun(m, VERDICT_SAME_ANSWERS, step);
+    bool is_wasted = has_begun(m, VERDICT_GROUPS_WASTED, step);
+    bool is_foreign = has_begun(m, VERDICT_LANGUAGE, step);
+    double wide = is_foreign ? fabs(has->wide - 0.5) + (has->wide < 0.5 ? 0.1 : -0.1) : has->wide;
+    put_sample(m, SAMPLE_FLAT, (is_wasted ? 0.75 : has->flat) + 0.04 * dice_normal(d));
+    put_sample(m, SAMPLE_SAME, is_same ? 1 : 0.05 * dice_unit(d));
+    put_sample(m, SAMPLE_REPEATS,
+               has->repeats + 0.02 * dice_normal(d) +
+                   (repeated >= 0 ? fmin(0.04 * (repeated + 1), 0.7) : 0));
+    put_sample(m, SAMPLE_FRESH,
+               has_begun(m, VERDICT_DATA_REPEATS, step) ? 0 : has->fresh - 0.1 * dice_unit(d));
+    put_sample(m, SAMPLE_WIDE_ANSWERS, has->wide + 0.03 * dice_normal(d));
+    put_sample(m, SAMPLE_WIDE_PROMPTS, wide + 0.03 * dice_normal(d));
+}
+
+/* What the samples of the step before say. */
+static void feed_samples(struct making *m, int64_t step, struct metric_watch *w, struct training *t)
+{
+    m->n = 0;
+    put_samples(m, step);
+    const struct metric_record r = {
+        .step = step, .v = m->v, .n = m->n, .attempt = 1, .is_made = true};
+    metric_watch_add(w, &r);
+    training_add(t, &r, w);
+}
+
 static void feed_step(struct making *m, int64_t step, struct metric_watch *w, struct training *t)
 {
     m->n = 0;
@@ -218,16 +269,22 @@ static void feed_step(struct making *m, int64_t step, struct metric_watch *w, st
 
 void made_run_feed(const struct made_run *run, struct training *t)
 {
-    struct making m = {.dice = {run->seed * 0x9e3779b97f4a7c15ULL + 1}, .run = run};
+    struct making m = {.dice = {run->seed * 0x9e3779b97f4a7c15ULL + 1},
+                       .of_samples = {run->seed * 0xd1342543de82ef95ULL + 1},
+                       .run = run};
     struct metric_watch *w = metric_watch_new();
     const struct verdict_bounds bounds = {.gpu_gb = GPU_GB, .total = run->steps};
     verdict_set_bounds(t->verdict, &bounds);
     habits_roll(&m.dice, &m.is);
+    sample_habits_roll(&m.of_samples, &m.has);
     if (run->fault == VERDICT_MEMORY)
         m.is.memory = 55;
     if (run->fault == VERDICT_LENGTH_LIMIT)
         m.is.length = fmin(m.is.length, 500);
-    for (int64_t step = 1; step <= run->steps; step++)
+    for (int64_t step = 1; step <= run->steps; step++) {
         feed_step(&m, step, w, t);
+        if (step > 1 && !run->is_sft)
+            feed_samples(&m, step - 1, w, t);
+    }
     metric_watch_free(w);
 }

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/training/spark.h"
 #include "core/training/training_message.h"
 
 /* One metric that an alert is of. */
@@ -19,15 +20,17 @@ struct alarm_metric {
     double value;
     int64_t held; /* records for which it has done what the alert says */
     int64_t since;
+    struct spark curve;
 };
 
 struct alarm {
     char *text;
     struct metric_alert alert;
-    struct alarm_metric of[METRIC_ALARM_METRICS];
+    struct alarm_metric *of; /* METRIC_ALARM_METRICS at most */
     size_t n;
     bool seen, stands;
     struct metric_alarm last; /* of when it held last */
+    char curve[SPARK_TEXT_MAX];
 };
 
 struct metric_alarms {
@@ -57,6 +60,7 @@ void metric_alarms_free(struct metric_alarms *as)
     for (size_t i = 0; i < as->n; i++) {
         for (size_t k = 0; k < as->v[i].n; k++)
             free(as->v[i].of[k].name);
+        free(as->v[i].of);
         metric_alert_release(&as->v[i].alert);
         free(as->v[i].text);
     }
@@ -86,6 +90,7 @@ static struct alarm_metric *alarm_metric_of(struct alarm *a, const char *name)
             return &a->of[i];
     if (a->n == METRIC_ALARM_METRICS)
         return NULL;
+    a->of = xrealloc(a->of, a->n + 1, sizeof(*a->of));
     struct alarm_metric *m = &a->of[a->n++];
     *m = (struct alarm_metric){
         .name = xstrdup(name), .first = NAN, .most = NAN, .least = NAN, .value = NAN};
@@ -134,6 +139,7 @@ static bool alarm_holds(const struct alarm *a, const struct alarm_metric *m)
 static void alarm_metric_add(struct alarm *a, struct alarm_metric *m, int64_t step, double value)
 {
     m->value = value;
+    spark_add(&m->curve, value);
     if (isfinite(value)) {
         m->first = isfinite(m->first) ? m->first : value;
         m->most = fmax(m->most, value);
@@ -157,6 +163,7 @@ static void alarm_judge(struct alarm *a)
         a->stands = a->seen = true;
         a->last = (struct metric_alarm){
             .metric = m->name, .step = m->since, .value = m->value, .from = alarm_from(a, m)};
+        (void)spark_text(&m->curve, a->curve);
     }
 }
 
@@ -188,6 +195,7 @@ void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_a
     ret->alert = a->text;
     ret->stands = a->stands;
     ret->seen = a->seen;
+    ret->curve = a->curve;
     if (!a->seen)
         ret->value = ret->from = NAN;
 }
@@ -228,6 +236,7 @@ static const struct field alarm_rows[] = {
     ALARM("step", FIELD_INT, is.step, .doc = "since this one"),
     ALARM("value", FIELD_REAL, is.value, .flags = FIELD_MAYBE),
     ALARM("from", FIELD_REAL, is.from, .flags = FIELD_MAYBE, .doc = "its best or first value"),
+    ALARM("curve", FIELD_STR, is.curve, .doc = "all of its values up to then, in a line of text"),
     TRAINING_MESSAGE_ROWS(alarm_page, said),
 };
 const struct field_table metric_alarm_table = FIELD_TABLE("MetricAlert", alarm_rows, alarm_page);

@@ -31,6 +31,7 @@ struct metric_alarm {
     int64_t step;       /* since this one */
     double value;       /* at its newest record; NaN is one, too */
     double from;        /* its best, or its first; NaN where it is asked against neither */
+    const char *curve;  /* of all its values up to then (spark.h); "" of none. Borrowed */
 };
 size_t metric_alarms_count(const struct metric_alarms *as); /* 0 of NULL */
 void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_alarm *ret);

@@ -3,7 +3,8 @@
  * versions that have them, their unit and their meaning.
  *
  * A figure is what a name means, whatever a version calls it: of several names of one figure the
- * first that a record has counts. Names were read in verl 0.4.1 to 0.9.1. Pure. */
+ * first that a record has counts. Names were read in verl 0.4.1 to 0.9.1; those of samples are our
+ * own, of the dumps that verl writes since. Pure. */
 #pragma once
 #include <stddef.h>
 
@@ -61,6 +62,14 @@ enum training_figure {
     TRAIN_GPU_MEMORY,
     TRAIN_HOST_MEMORY,
     TRAIN_LOSS,
+    /* What its samples say: core/sample/sample_figures.h. */
+    TRAIN_FLAT_GROUPS,
+    TRAIN_SOLVED_GROUPS,
+    TRAIN_SAME_ANSWERS,
+    TRAIN_REPEATS,
+    TRAIN_FRESH_PROMPTS,
+    TRAIN_WIDE_ANSWERS,
+    TRAIN_WIDE_PROMPTS,
     TRAIN_VALIDATION,
     TRAINING_FIGURES
 };

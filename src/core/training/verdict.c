@@ -141,7 +141,8 @@ void verdict_add(struct verdict *v,
     if (metric_is_training(r))
         v->steps++;
     watch_tells(v, trouble);
-    if (v->steps >= VERDICT_FROM)
+    bool is_news = metric_is_training(r) || l->name[TRAIN_VALIDATION];
+    if (v->steps >= VERDICT_FROM && is_news) /* what samples say is judged with the next step */
         rules_ask(v);
 }
 

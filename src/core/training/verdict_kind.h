@@ -18,12 +18,17 @@
     X(VERDICT_ENTROPY_RISE, "entropy_rise", true, "actor_rollout_ref.actor.entropy_coeff")         \
     X(VERDICT_NO_UPDATE, "no_update", true, "actor_rollout_ref.actor.optim.lr")                    \
     X(VERDICT_REWARD_FLAT, "reward_flat", true, "reward_fn_path")                                  \
+    X(VERDICT_SAME_ANSWERS, "same_answers", true, "actor_rollout_ref.rollout.temperature")         \
     X(VERDICT_GROUPS_FLAT, "groups_flat", true, "algorithm.filter_groups.enable")                  \
+    X(VERDICT_REPETITION, "repetition", true, "actor_rollout_ref.actor.optim.lr")                  \
+    X(VERDICT_LANGUAGE, "language", true, "data.train_files")                                      \
     X(VERDICT_ABORTED, "aborted", true, "actor_rollout_ref.rollout.gpu_memory_utilization")        \
     X(VERDICT_NO_END, "no_end", true, "data.max_response_length")                                  \
     X(VERDICT_LENGTH_LIMIT, "length_limit", true, "data.max_response_length")                      \
     X(VERDICT_MEMORY, "memory", true, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu")         \
     X(VERDICT_LOSS_JUMP, "loss_jump", true, "optim.lr")                                            \
+    X(VERDICT_GROUPS_WASTED, "groups_wasted", false, "algorithm.filter_groups.enable")             \
+    X(VERDICT_DATA_REPEATS, "data_repeats", false, "data.train_files")                             \
     X(VERDICT_CLIPPED, "clipped", false, "actor_rollout_ref.actor.clip_ratio")                     \
     X(VERDICT_STALE, "stale", false, "trainer.v1.sampler.max_off_policy_threshold")                \
     X(VERDICT_PARTED, "parted", false, "reward_fn_path")

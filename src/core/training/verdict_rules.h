@@ -9,7 +9,7 @@ enum verdict_shape {
     /* `of` of the newest `in` values are beyond limit. */
     VERDICT_ABOVE,
     VERDICT_BELOW,
-    /* The median of the newest five is beyond factor times the baseline, and beyond limit. */
+    /* The median of the newest five is beyond factor times the baseline, and by limit beyond it. */
     VERDICT_OVER_BASE,
     VERDICT_UNDER_BASE,
     /* The same against what was usual before the newest ten. */
@@ -33,6 +33,7 @@ enum verdict_rule_flags {
     VERDICT_AT_ITS_BEST = 1 << 2,   /* not of a value that is the best that was seen */
     VERDICT_SHOW_PERCENT = 1 << 3,  /* the value is a share */
     VERDICT_TURNS = 1 << 4,         /* it begins where the turn of `turn` is */
+    VERDICT_UNLESS_SOLVED = 1 << 5, /* not while the reward is as good as it can be */
 };
 
 struct verdict_rule {

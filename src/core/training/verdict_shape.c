@@ -23,6 +23,13 @@ static double signless(const struct verdict_rule *rule, double x)
     return rule->flags & VERDICT_ABSOLUTE ? fabs(x) : x;
 }
 
+/* The mean of the newest n is near the best that any answer had. */
+static bool is_solved(const struct verdict *v, size_t n)
+{
+    double now = series_mean(&v->of[TRAIN_REWARD], 0, n);
+    return v->best_sample > 0 && now >= SOLVED * v->best_sample;
+}
+
 /* The reward rises, or is as good as it can be. */
 static bool is_better(const struct verdict *v)
 {
@@ -33,8 +40,7 @@ static bool is_better(const struct verdict *v)
         return false;
     double now = series_mean(s, 0, n), before = series_mean(s, n, n);
     double error = series_noise(s, 2 * n) * sqrt(2.0 / (double)n);
-    bool is_solved = v->best_sample > 0 && now >= SOLVED * v->best_sample;
-    return is_solved || now - before > fmax(1.5 * error, 0.01 * fabs(before));
+    return is_solved(v, n) || now - before > fmax(1.5 * error, 0.01 * fabs(before));
 }
 
 static int64_t turn_of(const struct verdict *v, const struct verdict_rule *rule)
@@ -51,20 +57,24 @@ static bool is_beyond(const struct verdict_rule *rule, double x)
     return rule->shape == VERDICT_ABOVE ? y > rule->limit : y < rule->limit;
 }
 
-static bool holds_limit(const struct verdict_series *s,
+static bool holds_limit(const struct verdict *v,
                         const struct verdict_rule *rule,
                         struct verdict_hold *ret)
 {
+    const struct verdict_series *s = &v->of[rule->figure];
     size_t beyond = 0, n = series_count(s) < rule->in ? series_count(s) : rule->in;
     for (size_t i = 0; i < n; i++)
         if (is_beyond(rule, series_at(s, i))) {
             beyond++;
             ret->onset = series_step(s, i);
         }
+    /* Values that came all at once, as those of samples may, began before the newest few. */
+    for (size_t i = n; beyond == n && i < series_count(s) && is_beyond(rule, series_at(s, i)); i++)
+        ret->onset = series_step(s, i);
     ret->value = series_median(s, 0, rule->of);
     ret->base = series_baseline(s);
     ret->limit = rule->limit;
-    return beyond >= rule->of;
+    return beyond >= rule->of && !(rule->flags & VERDICT_UNLESS_SOLVED && is_solved(v, NEWEST));
 }
 
 /* ---- the run's own ---- */
@@ -82,7 +92,7 @@ static bool holds_level(const struct verdict *v,
     double base = is_usual ? series_median(s, USUAL_BACK, USUAL) : series_baseline(s);
     double now = series_median(s, 0, NEWEST);
     bool is = is_over ? now >= rule->factor * base && now >= base + rule->limit
-                      : base > 0 && now <= rule->factor * base;
+                      : base > 0 && now <= rule->factor * base && now <= base - rule->limit;
     if (!is || (rule->flags & VERDICT_UNLESS_BETTER && is_better(v)))
         return false;
     ret->value = now;
@@ -215,7 +225,7 @@ bool verdict_rule_holds(const struct verdict *v,
     switch (rule->shape) {
     case VERDICT_ABOVE:
     case VERDICT_BELOW:
-        return holds_limit(s, rule, ret);
+        return holds_limit(v, rule, ret);
     case VERDICT_OVER_BASE:
     case VERDICT_UNDER_BASE:
     case VERDICT_OVER_USUAL:

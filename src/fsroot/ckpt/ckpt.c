@@ -391,6 +391,8 @@ static int look_at_step(int dir,
     if (old) {
         found.has_value = old->has_value;
         found.value = old->value;
+        found.told = old->told;
+        memcpy(found.values, old->values, sizeof(found.values));
         found.asked = old->asked;
     }
     if (is_trusted(old, flags)) {
@@ -419,6 +421,8 @@ int ckpt_look(const char *root,
     struct steps steps = {0};
     size_t files_left = FILES_MAX;
     _cleanup_(closep) int dir = ckpt_dir_open(root, job, err);
+    if (known)
+        ckpt_list_copy_names(&l, known);
     if (dir == -ENOENT) {
         *ret = l;
         return 0;

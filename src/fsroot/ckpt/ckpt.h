@@ -91,15 +91,24 @@ must_check int ckpt_settle(const char *root,
                            struct ckpt_torn *ret_torn,
                            struct err *err);
 
-/* Fills in the metric's value of each verified checkpoint that has none yet, from the job's
- * metrics: the mean over the names that fit the pattern. The file is read once for all
- * checkpoints, and only if it changed since *seen was set (0: never); a checkpoint whose value
- * was not found in several reads has none. */
+/* Fills in what each verified checkpoint lacks yet, from the job's metrics: its value, the mean
+ * over the names that fit the pattern, and what validation told at its step. The file is read once
+ * for all checkpoints, and only if it changed since *seen was set (0: never); a checkpoint of which
+ * nothing was found in several reads has none. */
 void ckpt_find_values(const char *root,
                       const char *job,
-                      const char *pattern,
+                      const char *pattern, /* NULL: only what validation told */
                       struct ckpt_list *l,
                       uint64_t *seen);
+
+/* The value of each verified checkpoint becomes that of this metric, a name or a pattern, at its
+ * step; where it was not told there is none. ERR_NOT_FOUND: the job has told no such metric, and
+ * the sentence says the nearest name. */
+must_check int ckpt_find_metric(const char *root,
+                                const char *job,
+                                const char *metric,
+                                struct ckpt_list *l,
+                                struct err *err);
 
 /* Free bytes where the job's checkpoints go. */
 must_check int ckpt_free_bytes(const char *root, const char *job, uint64_t *ret, struct err *err);

@@ -25,6 +25,7 @@ enum {
     PASS_BYTES = 16 << 20, /* of one pass */
     OUT_MAX = 32 << 20,    /* not written yet: more than the records of any chunk */
     OUT_FULL = 1 << 20,    /* then a rewritten part is written */
+    MORE_MAX = 200,        /* records of the other source in one pass */
     TOTAL_WITHIN =
         64 << 20 /* bytes of the log within which the number of steps must have been told */
 };
@@ -43,6 +44,10 @@ struct metric_reader {
     int k; /* the attempt that is read */
     struct metricread_source file, log;
     bool has_file;
+    metric_more_f more; /* NULL: there is none */
+    void *more_arg;
+    int64_t more_after; /* the step that it was taken of last, or before the first of the attempt */
+    bool has_begun;     /* the attempt told of a step of training */
     uint64_t merged_bytes;
     struct buf out; /* belongs at merged_bytes */
     char *chunk;
@@ -81,6 +86,12 @@ struct metric_reader *metric_reader_new(const char *root, const char *job)
                                 .k = 1,
                                 .out = BUF_INIT(OUT_MAX)};
     return r;
+}
+
+void metric_reader_set_more(struct metric_reader *r, metric_more_f next, void *arg)
+{
+    r->more = next;
+    r->more_arg = arg;
 }
 
 void metric_reader_free(struct metric_reader *r)
@@ -160,6 +171,25 @@ static int metricfile_flush(struct metric_reader *r, struct err *err)
     return 0;
 }
 
+/* ---- the sources of the attempt that is read ---- */
+
+static void sources_reset(struct metric_reader *r)
+{
+    r->file = r->log = (struct metricread_source){0};
+    r->has_begun = false;
+}
+
+/* Its own steps are those from the first one on that it told of. */
+static void sources_note(struct metric_reader *r, const struct metric_record *rec)
+{
+    if (rec->is_made) {
+        r->more_after = (int64_t)rec->offset;
+    } else if (!r->has_begun && metric_is_training(rec)) {
+        r->has_begun = true;
+        r->more_after = rec->step - 1;
+    }
+}
+
 /* ---- loading, once ---- */
 
 static void load_record(struct metric_record *rec, uint64_t end, void *arg)
@@ -169,12 +199,14 @@ static void load_record(struct metric_record *rec, uint64_t end, void *arg)
     if (rec->attempt < r->k)
         return; /* not ours: a user's own file */
     if (rec->attempt > r->k) {
-        r->file = r->log = (struct metricread_source){0};
+        sources_reset(r);
         r->k = rec->attempt;
     }
     watching_add(&r->on, rec);
+    sources_note(r, rec);
     struct metricread_source *src = rec->from_log ? &r->log : &r->file;
-    src->offset = rec->offset;
+    if (!rec->is_made)
+        src->offset = rec->offset;
 }
 
 static int metricfile_load(struct metric_reader *r, struct err *err)
@@ -185,7 +217,7 @@ static int metricfile_load(struct metric_reader *r, struct err *err)
         struct watching anew = watching_like(&r->on);
         watching_free(&r->on);
         r->on = anew;
-        r->file = r->log = (struct metricread_source){0};
+        sources_reset(r);
         r->k = 1;
         return x;
     }
@@ -323,7 +355,7 @@ static void new_record(struct metric_record *rec, uint64_t end, void *arg)
     rec->offset = end;
     rec->from_log = t->from_log;
     rec->at = t->now;
-    rec->superseded = false;
+    rec->superseded = rec->is_made = false;
     metric_watch_set_total(r->on.watch, rec->total, true);
     rec->total = metric_watch_total(r->on.watch);
     if (metric_watch_goes_back(r->on.watch, rec)) {
@@ -334,8 +366,30 @@ static void new_record(struct metric_record *rec, uint64_t end, void *arg)
             return;
     }
     watching_add(&r->on, rec);
+    sources_note(r, rec);
     metric_record_to_json(rec, &r->out);
     t->pass->records++;
+}
+
+/* What there is to tell of its steps beside its own words. True: there may be more. */
+static bool take_more(struct metric_reader *r, bool final, struct taking *t)
+{
+    struct metric_record rec = {0};
+    int64_t last = metric_watch_step(r->on.watch) - (final ? 0 : 1);
+    for (int i = 0; r->more && r->has_begun && i < MORE_MAX; i++) {
+        if (!r->more(r->more_after, last, &rec, r->more_arg))
+            return false;
+        rec.attempt = r->k;
+        rec.offset = (uint64_t)rec.step;
+        rec.is_made = true;
+        rec.at = t->now;
+        watching_add(&r->on, &rec);
+        sources_note(r, &rec);
+        metric_record_to_json(&rec, &r->out);
+        t->pass->records++;
+        metric_record_release(&rec);
+    }
+    return r->more && r->has_begun;
 }
 
 static void new_total(int64_t steps, bool sure, void *arg)
@@ -430,7 +484,7 @@ static int read_attempt(struct metric_reader *r, bool final, struct taking *t, s
 static void next_attempt(struct metric_reader *r)
 {
     r->k++;
-    r->file = r->log = (struct metricread_source){0};
+    sources_reset(r);
     r->has_file = false;
 }
 
@@ -439,7 +493,10 @@ static int read_on(struct metric_reader *r, int attempt, bool ended, struct taki
 {
     size_t budget = PASS_BYTES, used = 0;
     while (r->k <= attempt) {
-        int x = read_attempt(r, r->k < attempt || ended, t, &used);
+        bool final = r->k < attempt || ended;
+        int x = read_attempt(r, final, t, &used);
+        if (x == 0 && !used)
+            used = take_more(r, final, t);
         if (x == 0)
             x = metricfile_flush(r, t->err);
         budget -= used < budget ? used : budget;

@@ -19,6 +19,13 @@ struct metric_reader;
 struct metric_reader *metric_reader_new(const char *root, const char *job);
 void metric_reader_free(struct metric_reader *r); /* NULL is fine */
 
+/* Another source of values for steps that an attempt has told of: the first record of a step behind
+ * `after`, up to `last`, which the pass releases. False: there is none now. */
+typedef bool (*metric_more_f)(int64_t after, int64_t last, struct metric_record *ret, void *arg);
+/* Before the first pass. A step's values are taken once a newer step was told, so that what they
+ * are made of is there; each step once, in their order. What comes later than that is left out. */
+void metric_reader_set_more(struct metric_reader *r, metric_more_f next, void *arg);
+
 struct metric_pass {
     bool more;      /* the pass had its fill: there is more to read now */
     size_t records; /* new ones */

@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "core/sample/sample.h"
 
-#define SAMPLEINDEX_MAGIC 0x3178647341677241ULL /* "ArgAsdx1" */
+#define SAMPLEINDEX_MAGIC 0x3278647341677241ULL /* "ArgAsdx2" */
 
 enum {
     BLOCKS_MAX = 4 * SAMPLEDUMPS_MAX,
@@ -52,9 +52,10 @@ _Static_assert(sizeof(struct sampleindex_head) == 120, "as it is on disk");
 struct sampleindex_record {
     uint64_t offset, prompt, group;
     double score;
-    uint32_t bytes, repeats;
+    uint32_t bytes, repeats, answer;
+    uint16_t wide_answer, wide_prompt;
 };
-_Static_assert(sizeof(struct sampleindex_record) == 40, "as it is on disk");
+_Static_assert(sizeof(struct sampleindex_record) == 48, "as it is on disk");
 
 static uint32_t sampleindex_head_crc(const struct sampleindex_head *h)
 {
@@ -199,7 +200,10 @@ int sampleindex_places(const struct sampleindex *x,
                                      .score = records[i].score,
                                      .change = NAN,
                                      .bytes = records[i].bytes,
-                                     .repeats = records[i].repeats};
+                                     .repeats = records[i].repeats,
+                                     .answer = records[i].answer,
+                                     .wide_answer = records[i].wide_answer,
+                                     .wide_prompt = records[i].wide_prompt};
     *ret = v;
     return 0;
 }
@@ -213,6 +217,15 @@ struct indexing {
     uint64_t unread;
     struct buf text;
 };
+
+/* In SAMPLE_SHARE parts, of the value as it is written: verl writes UTF-8 as it is. */
+static uint16_t wide_share(struct sample_value v)
+{
+    size_t wide = 0;
+    for (size_t i = 0; i < v.n; i++)
+        wide += (unsigned char)v.p[i] >> 7;
+    return (uint16_t)(v.n ? wide * SAMPLE_SHARE / v.n : 0);
+}
 
 static void indexing_on_line(uint64_t offset, const char *line, size_t n, void *arg)
 {
@@ -235,7 +248,10 @@ static void indexing_on_line(uint64_t offset, const char *line, size_t n, void *
                                          .group = sample_group(&s),
                                          .score = s.score,
                                          .bytes = (uint32_t)n,
-                                         .repeats = (uint32_t)(repeats * 1000)};
+                                         .repeats = (uint32_t)(repeats * SAMPLE_SHARE),
+                                         .answer = crc32_add(0, buf_str(&x->text), x->text.len),
+                                         .wide_answer = wide_share(s.output),
+                                         .wide_prompt = wide_share(s.input)};
     x->records[x->n] = r;
     x->places[x->n++] = (struct sample_place){.group = r.group, .score = r.score};
 }

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 
 #include "base/str.h"
 #include "fsroot/ckpt/checkpoint.h"
@@ -371,6 +372,62 @@ static void test_values(void **state)
     ckpt_list_release(&other);
 }
 
+/* What there is room for is taken, val-core/ first; what a later attempt ran again does not
+ * count, and a list that is looked at anew keeps what it knew. */
+static void test_what_validation_told(void **state)
+{
+    const char *root = *state;
+    uint64_t seen = 0;
+    struct ckpt_list l = three_verified();
+    struct buf text = BUF_INIT(1 << 12);
+    (void)buf_adds(&text, "{\"step\":10,\"data\":{\"loss\":1,\"val-aux/z\":1,\"val/a\":null");
+    for (int i = 0; i < 7; i++)
+        (void)buf_addf(&text, ",\"val-core/%d\":%d", i, i);
+    (void)buf_adds(&text, ",\"val/b\":1}}\n{\"step\":20,\"data\":{\"loss\":1}}\n"
+                          "{\"step\":20,\"data\":{\"val-core/6\":0.5}}\n");
+    put(root, "jobs/j/metrics/metrics.jsonl", buf_str(&text));
+    ckpt_find_values(root, "j", NULL, &l, &seen);
+    assert_string_equal(l.names[0], "val-core/0");
+    assert_string_equal(l.names[7], "val/a");
+    assert_int_equal(l.v[0].told, 0xff);
+    assert_true(isnan(l.v[0].values[7]) && l.v[0].values[3] > 2.9);
+    assert_int_equal(l.v[1].told, 1 << 6);
+    assert_true(l.v[1].values[6] > 0.4 && l.v[1].values[6] < 0.6);
+    assert_int_equal(l.v[2].told, 0);
+    assert_false(l.v[0].has_value);
+    buf_release(&text);
+    ckpt_list_release(&l);
+}
+
+static void check_refused(const char *root, struct ckpt_list *l, const char *name, const char *says)
+{
+    struct err err = {0};
+    assert_int_equal(ckpt_find_metric(root, "j", name, l, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, says));
+}
+
+static void test_any_metric(void **state)
+{
+    const char *root = *state;
+    struct ckpt_list l = three_verified();
+    struct err err = {0};
+    l.v[0].has_value = true; /* of another metric */
+    l.v[0].value = 77;
+    check_refused(root, &l, "actor/entropy", "has told no metric 'actor/entropy'");
+    put(root, "jobs/j/metrics/metrics.jsonl",
+        "{\"step\":10,\"data\":{\"actor/entropy\":0.5,\"x\":1}}\n"
+        "{\"step\":15,\"data\":{\"actor/entropy\":0.1,\"rare\":1}}\n"
+        "{\"step\":30,\"data\":{\"actor/entropy\":0.25}}\n");
+    assert_int_equal(ckpt_find_metric(root, "j", "actor/entropy", &l, &err), 0);
+    assert_true(value_of(&l, 10) > 0.4 && value_of(&l, 10) < 0.6);
+    assert_true(value_of(&l, 20) < 0 && value_of(&l, 30) < 0.3);
+    check_refused(root, &l, "actor/entrapy", "did you mean 'actor/entropy'?");
+    check_refused(root, &l, "critic/*", "has told no metric 'critic/*'");
+    assert_int_equal(ckpt_find_metric(root, "j", "rare", &l, &err), 0); /* at no checkpoint */
+    assert_null(ckpt_list_best(&l, false));
+    ckpt_list_release(&l);
+}
+
 /* A pattern that fits nothing costs a reading for each change of the file, and some day none. */
 static void test_values_that_never_come(void **state)
 {
@@ -411,6 +468,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_settle_knows_what_is_broken, root_setup,
                                         root_teardown),
         cmocka_unit_test_setup_teardown(test_values, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_what_validation_told, root_setup, root_teardown),
+        cmocka_unit_test_setup_teardown(test_any_metric, root_setup, root_teardown),
         cmocka_unit_test_setup_teardown(test_values_that_never_come, root_setup, root_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,80 @@ static void follows_the_log(void **state)
     metric_reader_free(r);
 }
 
+/* Another source: steps up to the last one that it has, each even one. */
+struct others {
+    int64_t has;
+    struct buf asked;
+};
+
+static bool next_other(int64_t after, int64_t last, struct metric_record *ret, void *arg)
+{
+    struct others *o = arg;
+    int64_t step = after + 1 + (after + 1) % 2;
+    if (step > last || step > o->has)
+        return false;
+    *ret = (struct metric_record){.step = step, .v = xcalloc(1, sizeof(*ret->v)), .n = 1};
+    ret->v[0] = (struct metric_value){xstrdup("samples/x"), (double)step / 100};
+    (void)buf_addf(&o->asked, "%lld ", (long long)step);
+    return true;
+}
+
+static struct metric_reader *with_others(const char *root, struct others *o)
+{
+    struct metric_reader *r = metric_reader_new(root, "j");
+    metric_reader_set_more(r, next_other, o);
+    return r;
+}
+
+/* Each step once, when a newer one was told; over a restart, and over an attempt that goes back. */
+static void takes_more_of_its_steps(void **state)
+{
+    const char *root = *state;
+    struct others o = {.has = 3, .asked = BUF_INIT(1 << 10)};
+    struct metric_reader *r = with_others(root, &o);
+    append(root, LOG1, "step:1 - a:1\nstep:2 - a:2\n");
+    assert_int_equal(pass(r, 1, false), 2); /* step 2 may not be whole yet */
+    append(root, LOG1, "step:3 - a:3\nstep:4 - a:4\nstep:5 - a:5\n");
+    assert_int_equal(pass(r, 1, false), 4);
+    o.has = 9;
+    metric_reader_free(r);
+    r = with_others(root, &o);
+    assert_int_equal(pass(r, 1, false), 1);
+    assert_string_equal(buf_str(&o.asked), "2 4 ");
+    assert_int_equal(step_of(r), 5);
+    /* The second attempt begins at step 3: that one's and step 4's are told again. */
+    append(root, FILE2, "{\"step\":3,\"data\":{\"a\":3}}\n");
+    assert_int_equal(pass(r, 2, false), 1);
+    append(root, FILE2, "{\"step\":4,\"data\":{\"a\":4}}\n");
+    assert_int_equal(pass(r, 2, false), 1);
+    assert_int_equal(pass(r, 2, true), 1);
+    assert_string_equal(buf_str(&o.asked), "2 4 4 ");
+    _cleanup_(freep) char *merged = get(root, MERGED);
+    const char *made = strstr(merged, "\"is_made\":true");
+    assert_non_null(made);
+    assert_int_equal(lines_of(root, MERGED), 10);
+    assert_non_null(strstr(merged, "\"superseded\":true"));
+    metric_reader_free(r);
+    buf_release(&o.asked);
+}
+
+/* What a job writes is never of another source. */
+static void a_line_that_says_it_was_made(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    append(root, FILE1, "{\"step\":1,\"is_made\":true,\"data\":{\"a\":1}}\n");
+    assert_int_equal(pass(r, 1, false), 1);
+    metric_reader_free(r);
+    r = metric_reader_new(root, "j");
+    append(root, FILE1, "{\"step\":2,\"data\":{\"a\":2}}\n");
+    assert_int_equal(pass(r, 1, false), 1);
+    _cleanup_(freep) char *merged = get(root, MERGED);
+    assert_null(strstr(merged, "is_made"));
+    assert_int_equal(lines_of(root, MERGED), 2);
+    metric_reader_free(r);
+}
+
 static void a_plain_line_tells_the_total(void **state)
 {
     const char *root = *state;
@@ -314,6 +388,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_failed_look_is_no_missing_file, setup, root_teardown),
         cmocka_unit_test_setup_teardown(follows_the_log, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(takes_more_of_its_steps, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(a_line_that_says_it_was_made, setup, root_teardown),
         cmocka_unit_test_setup_teardown(a_plain_line_tells_the_total, setup, root_teardown),
         cmocka_unit_test_setup_teardown(the_file_goes_before_the_log, setup, root_teardown),
         cmocka_unit_test_setup_teardown(goes_on_after_a_restart, setup, root_teardown),

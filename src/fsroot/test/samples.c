@@ -9,6 +9,7 @@
 #include <sys/file.h>
 
 #include "base/unit_dir.h"
+#include "fsroot/samples/samplefigures.h"
 
 #define ROLLOUT "jobs/j/samples/rollout/"
 #define VALIDATION "jobs/j/samples/validation/"
@@ -191,6 +192,50 @@ static void sums_of_steps(void **state)
 }
 
 /* ---- an index that is behind ---- */
+
+/* A record for each step, in their order, once they are in the index. */
+static void figures_of_steps(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *path = index_path(root);
+    struct samplefigures *f = samplefigures_new(path);
+    struct metric_record r;
+    assert_false(samplefigures_next(f, 0, 9, &r)); /* there is no index yet */
+    put(root, ROLLOUT "1.jsonl",
+        "{\"input\":\"a\",\"output\":\"x\",\"score\":0,\"step\":1}\n"
+        "{\"input\":\"a\",\"output\":\"x\",\"score\":0,\"step\":1}\n"
+        "{\"input\":\"b\",\"output\":\"\u597d\u597d\",\"score\":1,\"step\":1}\n"
+        "{\"input\":\"b\",\"output\":\"y\",\"score\":0,\"step\":1}\n");
+    put(root, ROLLOUT "3.jsonl",
+        "{\"input\":\"a\",\"output\":\"x\",\"score\":1,\"step\":3}\n"
+        "{\"input\":\"a\",\"output\":\"z\",\"score\":1,\"step\":3}\n");
+    put(root, VALIDATION "2.jsonl", "{\"input\":\"a\",\"output\":\"x\",\"score\":1}\n");
+    (void)update(root, UINT64_MAX);
+    assert_true(samplefigures_next(f, 0, 9, &r));
+    assert_int_equal(r.step, 1);
+    assert_true(fabs(metric_value(&r, "samples/flat_groups") - 0.5) < 1e-9);
+    assert_true(fabs(metric_value(&r, "samples/same_answers") - 0.5) < 1e-9);
+    assert_true(fabs(metric_value(&r, "samples/solved_groups")) < 1e-9);
+    assert_true(isnan(metric_value(&r, "samples/fresh_prompts")));
+    /* Six of its eight bytes are those of two characters, the others are its quotes. */
+    assert_true(fabs(metric_value(&r, "samples/wide_answers") - 0.75 / 4) < 1e-9);
+    assert_false(metric_is_training(&r));
+    metric_record_release(&r);
+    assert_false(samplefigures_next(f, 1, 2, &r)); /* 2 is a validation's */
+    assert_true(samplefigures_next(f, 1, 3, &r));
+    assert_int_equal(r.step, 3);
+    assert_true(fabs(metric_value(&r, "samples/solved_groups") - 1) < 1e-9);
+    assert_true(fabs(metric_value(&r, "samples/fresh_prompts")) < 1e-9);
+    metric_record_release(&r);
+    assert_false(samplefigures_next(f, 3, 9, &r));
+    put(root, ROLLOUT "4.jsonl", "{\"input\":\"c\",\"output\":\"x\",\"score\":1}\n");
+    (void)update(root, UINT64_MAX);
+    assert_true(samplefigures_next(f, 3, 9, &r));
+    assert_true(fabs(metric_value(&r, "samples/fresh_prompts") - 1) < 1e-9);
+    assert_true(isnan(metric_value(&r, "samples/flat_groups")));
+    metric_record_release(&r);
+    samplefigures_free(f);
+}
 
 static void what_changes_is_read_anew(void **state)
 {
@@ -407,6 +452,7 @@ int main(void)
         UNIT(questions),
         UNIT(pages_go_on),
         UNIT(sums_of_steps),
+        UNIT(figures_of_steps),
         UNIT(what_changes_is_read_anew),
         UNIT(the_newest_is_read_first),
         UNIT(an_index_that_is_damaged),

@@ -566,6 +566,34 @@ static void test_repeated_states(void **state)
     bed_release(&b);
 }
 
+/* Those of the jobs of the page, of each the first ones. */
+static void test_attempts(void **state)
+{
+    struct bed_text t;
+    struct bed_answer a;
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    for (int64_t seq = 1; seq <= 3; seq++) {
+        struct store_job job = bed_job(seq, &t);
+        store_put_job(b.s, &job);
+        for (int64_t k = 1; k <= (seq == 3 ? STORE_ATTEMPTS_MAX + 5 : seq); k++)
+            store_put_attempt(b.s, &(struct store_attempt){.job_seq = seq, .k = k, .ray_id = "r"});
+    }
+    bed_settle(&b);
+    bed_list(&b, &(struct store_job_query){.limit = 9}, &a);
+    assert_int_equal(a.nattempts, 0);
+    bed_answer_release(&a);
+    bed_list(&b, &(struct store_job_query){.limit = 9, .want_attempts = true}, &a);
+    assert_int_equal(a.njobs, 3);
+    assert_int_equal(a.nattempts, STORE_ATTEMPTS_MAX + 2 + 1);
+    bed_answer_release(&a);
+    bed_list(&b, &(struct store_job_query){.limit = 1, .want_attempts = true}, &a);
+    assert_int_equal(a.nattempts, STORE_ATTEMPTS_MAX);
+    bed_answer_release(&a);
+    bed_release(&b);
+}
+
 /* ---- delivery ---- */
 
 struct calls {
@@ -667,6 +695,7 @@ int main(void)
         cmocka_unit_test(test_orders_of_some),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_repeated_states),
+        cmocka_unit_test(test_attempts),
         cmocka_unit_test(test_rendered_on_the_worker),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_close_drops_reads),

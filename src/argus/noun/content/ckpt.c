@@ -4,6 +4,7 @@
 #include "argus/noun/noun.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,9 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/metric/ckpt.h"
+
+enum { NOTE_MAX = 4096 };
 
 struct ckpt_scope {
     const char *project, *user; /* NULL: not given */
@@ -83,15 +87,38 @@ static int ckpt_find(struct cli *cli,
 struct ckpt_ls_opts {
     struct listing_opts listing; /* first: its options know no other place */
     struct ckpt_scope scope;
+    const char *metric;
 };
 
-static const struct opt CKPT_LS_OPTS[] = {LISTING_OPTS, CKPT_SCOPE_OPTS(struct ckpt_ls_opts)};
+static const struct opt CKPT_LS_OPTS[] = {
+    {.name = "metric",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct ckpt_ls_opts, metric),
+     .arg = "KEY",
+     .doc = "VALUE is that of this metric: a name, or a pattern whose mean it is"},
+    LISTING_OPTS,
+    CKPT_SCOPE_OPTS(struct ckpt_ls_opts),
+};
 
 static void ckpt_state(struct table *t, const json_t *c, const struct when *w)
 {
     (void)w;
     table_add(t, json_get_bool(c, "verified", false) ? STYLE_GREEN : STYLE_RED,
               member_str(c, "state"));
+}
+
+/* Why it is not whole, or what validation told at its step. */
+static void ckpt_note(struct table *t, const json_t *c, const struct when *w)
+{
+    _cleanup_(buf_release) struct buf out = BUF_INIT(NOTE_MAX);
+    const char *name;
+    const json_t *v;
+    (void)w;
+    (void)buf_adds(&out, json_get_str(c, "why", "")); /* a longer one is cut, here and below */
+    json_object_foreach ((json_t *)(uintptr_t)json_get_object(c, "values"), name, v)
+        (void)buf_addf(&out, "%s%s %.4g", out.len ? ", " : "", name,
+                       json_is_number(v) ? json_number_value(v) : (double)NAN);
+    table_add(t, STYLE_DIM, buf_str(&out));
 }
 
 static const struct column CHECKPOINTS[] = {
@@ -105,7 +132,7 @@ static const struct column CHECKPOINTS[] = {
     {.title = "say_made", .key = "at", .as = CELL_TIME},
     {.title = "say_attempt", .flags = COLUMN_RIGHT, .rank = 2, .key = "attempt", .as = CELL_NUMBER},
     {.title = "say_value", .flags = COLUMN_RIGHT, .rank = 1, .key = "value", .as = CELL_VALUE},
-    {.title = "say_note", .flags = COLUMN_ROOM, .key = "why", .style = STYLE_DIM},
+    {.title = "say_note", .flags = COLUMN_ROOM, .draw = ckpt_note},
 };
 
 static void ckpt_newest(struct table *t, const json_t *sum, const struct when *w)
@@ -127,6 +154,21 @@ static const struct column JOBS[] = {
     {.title = "say_step", .flags = COLUMN_RIGHT, .draw = ckpt_newest},
 };
 
+/* The path of the list of a job's. metric and mode: NULL, they are its own. */
+static char *ckpt_values_path(const char *id, const char *metric, const char *mode)
+{
+    struct buf out = BUF_INIT(4096); /* a longer one is cut: the server knows no such metric */
+    _cleanup_(freep) char *path = cli_job_path(id, "/checkpoints");
+    (void)buf_adds(&out, path);
+    if (metric) {
+        (void)buf_adds(&out, "?metric=");
+        buf_add_url(&out, metric);
+    }
+    if (mode)
+        (void)buf_addf(&out, "%cmode=%s", metric ? '&' : '?', mode);
+    return buf_take(&out);
+}
+
 static int ckpt_ls_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     static const struct listing of_job = {.key = "checkpoints",
@@ -138,11 +180,77 @@ static int ckpt_ls_run(struct cli *cli, void *opts, const struct strv *args, str
         .key = "jobs", COLUMNS(JOBS), .none = "say_no_checkpoints"};
     const struct ckpt_ls_opts *o = opts;
     int r = ckpt_check_scope(&o->scope, args, err);
+    if (r == 0 && o->metric && !args->n)
+        r = message_refuse(err, ERR_USAGE, "cli_ckpt_metric_one", MESSAGE_NO_ARGS);
     if (r < 0)
         return r;
     _cleanup_(freep) char *path =
-        args->n ? cli_job_path(args->v[0], "/checkpoints") : ckpt_path(&o->scope);
+        args->n ? ckpt_values_path(args->v[0], o->metric, NULL) : ckpt_path(&o->scope);
     return listing_run(cli, path, args->n ? &of_job : &of_all, &o->listing, err);
+}
+
+/* ---- best ---- */
+
+struct ckpt_best_opts {
+    const char *metric;
+    bool min, max;
+    int output;
+};
+#define CKPT_BEST_ROW(type_, member)                                                               \
+    .type = (type_), .offset = offsetof(struct ckpt_best_opts, member)
+
+static const struct opt CKPT_BEST_OPTS[] = {
+    {.name = "metric",
+     CKPT_BEST_ROW(OPT_TEXT, metric),
+     .arg = "KEY",
+     .doc = "by this metric: a name, or a pattern whose mean counts"},
+    {.name = "max", CKPT_BEST_ROW(OPT_FLAG, max), .doc = "the greatest value"},
+    {.name = "min", CKPT_BEST_ROW(OPT_FLAG, min), .doc = "the smallest value"},
+    OPT_OUTPUT(struct ckpt_best_opts),
+};
+
+/* Borrowed; NULL: there is none. */
+static const json_t *ckpt_find_best(const json_t *answer)
+{
+    const json_t *best = json_object_get(answer, "best"), *c;
+    size_t i;
+    json_array_foreach (json_get_array(answer, "checkpoints"), i, c)
+        if (json_is_integer(best) && json_get_int(c, "step", 0) == json_integer_value(best))
+            return c;
+    return NULL;
+}
+
+static int ckpt_best_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ckpt_best_opts *o = opts;
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    char value[32], step[32];
+    if (o->min && o->max)
+        return message_refuse(err, ERR_USAGE, "cli_min_or_max", MESSAGE_NO_ARGS);
+    _cleanup_(freep) char *path = ckpt_values_path(args->v[0], o->metric,
+                                                   o->min   ? "min"
+                                                   : o->max ? "max"
+                                                            : NULL);
+    int r = cli_open(cli, err);
+    if (r >= 0)
+        r = client_get(cli->client, path, &answer, err);
+    if (r < 0)
+        return r;
+    const json_t *best = ckpt_find_best(answer);
+    const char *metric = json_get_str(answer, "metric", NULL);
+    if (!best)
+        return ckpt_refuse_best(json_get_str(answer, "id", args->v[0]), metric, err);
+    if (o->output >= OUTPUT_JSON) {
+        cli_emit(cli, best, o->output);
+        return 0;
+    }
+    text_printf(step, "%" PRId64, json_get_int(best, "step", 0));
+    text_printf(value, "%.6g", json_get_real(best, "value", NAN));
+    (void)fprintf(cli->out, "%s\n", step);
+    cli_say(cli,
+            str_eq(json_get_str(answer, "mode", NULL), "min") ? "say_best_min" : "say_best_max",
+            str_or(metric, ""), value, step);
+    return 0;
 }
 
 struct ckpt_verify_opts {
@@ -362,6 +470,30 @@ static int ckpt_gc_run(struct cli *cli, void *opts, const struct strv *args, str
     return 0;
 }
 
+/* ---- export ---- */
+
+static const struct opt CKPT_EXPORT_OPTS[] = {
+    {.name = "hf",
+     .type = OPT_FLAG,
+     .doc = "as Hugging Face's directory, which is the one format there is",
+     .to = "body:hf"},
+    {.name = "name",
+     .type = OPT_TEXT,
+     .arg = "NAME",
+     .doc = "what the model is called; if not given the job's id and the step",
+     .to = "body:name"},
+    {.name = "common", .type = OPT_FLAG, .doc = "a model for everybody", .to = "body:common"},
+    OPT_OUTPUT(struct listing_opts),
+};
+
+static void ckpt_export_print(struct cli *cli, const json_t *answer, const struct seen *seen)
+{
+    const char *job = member_str(answer, "job");
+    (void)seen;
+    (void)fprintf(cli->out, "%s %s\n", member_str(answer, "model"), job);
+    cli_say(cli, "say_next_steps", job, job, job);
+}
+
 static const struct command CKPT_COMMANDS[] = {
     {
         .name = "ckpt ls",
@@ -371,13 +503,52 @@ static const struct command CKPT_COMMANDS[] = {
         .text = "STATE is verified (every shard is there and its directory could be read), "
                 "partial (it is being written, or it was never finished) or broken. A job resumes "
                 "only from a verified checkpoint. VALUE is that of checkpoint.keep_best's metric "
-                "at its step. With --project or --user in place of ID: each job that has some, "
-                "the largest first; STEP is the newest that can be read.",
-        .example = "argus ckpt ls grpo-7\nargus ckpt ls --project rlhf\twhat takes its quota",
+                "at its step, or of the main metric of validation where the spec names none, or of "
+                "--metric; NOTE has what validation told at the step, at most 8 metrics. With "
+                "--project or --user in place of ID: each job that has some, the largest first; "
+                "STEP is the newest that can be read.",
+        .example = "argus ckpt ls grpo-7\n"
+                   "argus ckpt ls --metric actor/entropy grpo-7\tits value at each of them\n"
+                   "argus ckpt ls --project rlhf\twhat takes its quota",
         .opts = CKPT_LS_OPTS,
         .n_opts = array_len(CKPT_LS_OPTS),
         .opts_size = sizeof(struct ckpt_ls_opts),
         .run = ckpt_ls_run,
+    },
+    {
+        .name = "ckpt best",
+        .args = "ID",
+        .least = 1,
+        .most = 1,
+        .summary = "the step of a job's best checkpoint",
+        .text = "Of the verified ones the one with the best value of a metric at its step, of "
+                "equals the newest: of --metric, else of checkpoint.keep_best's, else of the main "
+                "metric of validation. The greatest value is the best, and of a loss the smallest; "
+                "--min and --max say it. 'argus retry --from best' goes on from it.",
+        .example = "argus ckpt best grpo-7\n"
+                   "argus ckpt best --metric val/loss --min sft-3\tby another metric",
+        .opts = CKPT_BEST_OPTS,
+        .n_opts = array_len(CKPT_BEST_OPTS),
+        .opts_size = sizeof(struct ckpt_best_opts),
+        .run = ckpt_best_run,
+    },
+    {
+        .name = "ckpt export",
+        .args = "ID STEP",
+        .least = 2,
+        .most = 2,
+        .summary = "make a model of a checkpoint",
+        .text = "An ordinary job of the training's user, without a GPU, runs the merger of the "
+                "training's own verl over the shards; the checkpoint stays while it does. What it "
+                "leaves, a directory that transformers loads, is a model of the registry where it "
+                "lies once another job has looked at it: share it as any other. Prints "
+                "name@version and the job that merges.",
+        .example = "argus ckpt export grpo-7 200 --hf\n"
+                   "argus ckpt export grpo-7 $(argus ckpt best grpo-7) --name sums\tthe best one",
+        OPTS(CKPT_EXPORT_OPTS),
+        .ask = {.method = "POST",
+                .path = "/v1/jobs/{}/checkpoints/{1}:export",
+                .print = ckpt_export_print},
     },
     {
         .name = "ckpt verify",

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "argus/cli/reported.h"
+#include "argus/show/csv.h"
 #include "argus/show/member.h"
 #include "base/message.h"
 
@@ -57,6 +58,7 @@ static const struct opt GPU_OPTS[] = {
 
 static const struct opt WASTE_OPTS[] = {
     REPORT_FROM("jobs queued from this time on, or this long ago (7d)"),
+    {.name = "to", REPORT_ROW(OPT_TEXT, to), .arg = "TIME", .doc = "jobs queued before it (now)"},
     REPORT_OF(project, "jobs of this project"),
     REPORT_OF(user, "jobs of this user"),
     {.name = "limit", REPORT_ROW(OPT_COUNT, limit), .arg = "N", .doc = "show at most N jobs (20)"},
@@ -151,17 +153,6 @@ static const struct column PEOPLE_COLUMNS[] = {
     REPORT_COLUMN("say_unmeasured", unknown, 1),
     REPORT_COLUMN("say_util", util, 0),
 };
-
-static void csv_text(FILE *out, const char *text)
-{
-    (void)fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            (void)fputc('"', out);
-        (void)fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
-    }
-    (void)fputc('"', out);
-}
 
 static const char *const SUM_KEYS[] = {"capacity", "used",   "held_idle", "blocked", "free",
                                        "draining", "broken", "foreign",   "unknown", "busy"};
@@ -364,6 +355,7 @@ static int report_waste_run(struct cli *cli, void *opts, const struct strv *args
     (void)snprintf(limit, sizeof(limit), "%lld", (long long)(o->limit ? o->limit : 20));
     (void)buf_adds(&path, "/v1/usage/jobs"); /* too long is refused below */
     url_query(&path, "from", o->from ? o->from : "7d");
+    url_query(&path, "to", o->to);
     url_query(&path, "project", o->project);
     url_query(&path, "user", o->user);
     url_query(&path, "limit", limit);
@@ -385,9 +377,31 @@ static int report_waste_run(struct cli *cli, void *opts, const struct strv *args
 
 /* ---- report job ---- */
 
+/* ETTR, and its parts in GPU-hours: what the attempts held, and what was waited for between them.
+ */
+static void report_print_recovery(struct cli *cli, const json_t *recovery, double gpus)
+{
+    static const char *const parts[][2] = {{"productive", "productive_s"},
+                                           {"detect", "detect_s"},
+                                           {"diagnose", "diagnose_s"},
+                                           {"queue", "queue_s"},
+                                           {"start", "start_s"},
+                                           {"redo", "redo_s"},
+                                           {"other", "other_s"}};
+    (void)fprintf(cli->out, "ETTR          %9.1f%%\n", 100 * json_get_real(recovery, "ettr", 0));
+    for (size_t i = 0; i < array_len(parts); i++)
+        (void)fprintf(cli->out, "  %-12s%10.2f\n", parts[i][0],
+                      json_get_real(recovery, parts[i][1], 0) * gpus / 3600);
+    (void)fprintf(cli->out, "failures      %10lld\n",
+                  (long long)json_get_int(recovery, "failures", 0));
+    if (json_is_number(json_object_get(recovery, "mttr_s")))
+        (void)fprintf(cli->out, "MTTR          %9.0fs\n", json_get_real(recovery, "mttr_s", 0));
+}
+
 static void report_print_job(struct cli *cli, const json_t *job)
 {
     const json_t *good = json_get_object(job, "goodput");
+    const json_t *recovery = json_get_object(job, "recovery");
     double gpus = json_get_real(job, "gpus", 0);
     (void)fprintf(cli->out, "%s %s, %s, attempt %lld, %g GPUs\n", member_str(job, "id"),
                   member_str(job, "state"), member_str(job, "user"),
@@ -400,6 +414,8 @@ static void report_print_job(struct cli *cli, const json_t *job)
     (void)fprintf(cli->out, "  redone      %10.2f\n",
                   json_get_real(good, "lost_s", 0) * gpus / 3600);
     (void)fprintf(cli->out, "goodput       %9.1f%%\n", 100 * json_get_real(good, "ratio", 0));
+    if (json_is_number(json_object_get(recovery, "ettr")))
+        report_print_recovery(cli, recovery, gpus);
 }
 
 static int report_job_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -462,9 +478,11 @@ static const struct command REPORT_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show the GPU time of one job, or its whole report",
-        .text = "What its leases held over all attempts, what of that was idle, unknown or redone. "
-                "With --format the report that the server writes: what happened, the first cause "
-                "with its evidence, what to do, what it cost, its checkpoints and its spec.",
+        .text =
+            "What its leases held over all attempts, what of that was idle, unknown or redone; "
+            "of a job that told of steps, how much of its time was training (ETTR, see 'argus "
+            "report recovery') and where the rest went, in GPU-hours. With --format the report that the server writes: what happened, the first cause "
+            "with its evidence, what to do, what it cost, its checkpoints and its spec.",
         .example = "argus report job grpo-7 --format md > grpo-7.md\n"
                    "argus report job grpo-7 --format html --language zh > grpo-7.html",
         .opts = JOB_OPTS,

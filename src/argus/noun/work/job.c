@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c - what is done to jobs: stop, hold, release, change the priority, wait for their end,
- * submit one again that has ended. */
+/* job.c - what is done to jobs: stop, hold, release, justify, change the priority, wait for their
+ * end, submit one again that has ended. */
 #include "argus/noun/noun.h"
 
 #include <ctype.h>
@@ -126,6 +126,36 @@ static int priority_run(struct cli *cli, void *opts, const struct strv *args, st
     return r < 0 ? r : jobchange_one(cli, args->v[0], &what, err);
 }
 
+struct justify_opts {
+    const char *span;
+};
+
+static const struct opt JUSTIFY_OPTS[] = {
+    {.name = "for",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct justify_opts, span),
+     .arg = "SPAN",
+     .doc = "from now on, 7d at most (4h)"},
+};
+
+static int justify_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct justify_opts *o = opts;
+    _cleanup_(buf_release) struct buf body = BUF_INIT(4096);
+    struct jout j = jout_begin(&body);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "reason", args->v[1]);
+    jout_str(&j, "for", o->span ? o->span : "4h");
+    jout_close(&j, '}');
+    if (body.failed)
+        return message_refuse(err, ERR_USAGE, "justify_no_reason",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", 300)));
+    int r = cli_open(cli, err);
+    const struct jobchange what = {
+        .word = "justify", .verb = ":justify", .body = buf_str(&body), .done = "say_justified"};
+    return r < 0 ? r : jobchange_one(cli, args->v[0], &what, err);
+}
+
 enum { RETRY_TRIES = 5, RETRY_BODY_MAX = 4096, RETRY_LINE_MAX = 1 << 14 };
 
 /* "- key: old" and "+ key: new", as talk. */
@@ -240,8 +270,8 @@ static int wait_run(struct cli *cli, void *opts, const struct strv *args, struct
 }
 
 struct retry_opts {
-    bool apply_fix, dry_run;
-    const char *from;
+    bool apply_fix, dry_run, min, max;
+    const char *from, *metric;
     int output;
 };
 
@@ -254,7 +284,13 @@ static const struct opt RETRY_OPTS[] = {
     {.name = "from",
      RETRY_ROW(OPT_TEXT, from),
      .arg = "CKPT",
-     .doc = "go on from this checkpoint of the job: a step such as 20, or latest"},
+     .doc = "go on from this checkpoint of the job: a step such as 20, or latest, or best"},
+    {.name = "metric",
+     RETRY_ROW(OPT_TEXT, metric),
+     .arg = "KEY",
+     .doc = "with --from best: the best by this metric, as 'argus ckpt best' says it"},
+    {.name = "max", RETRY_ROW(OPT_FLAG, max), .doc = "with --from best: the greatest value"},
+    {.name = "min", RETRY_ROW(OPT_FLAG, min), .doc = "with --from best: the smallest value"},
     {.letter = 'n',
      .name = "dry-run",
      RETRY_ROW(OPT_FLAG, dry_run),
@@ -273,7 +309,13 @@ static int retry_post(struct cli *cli,
     _cleanup_(buf_release) struct buf body = BUF_INIT(RETRY_BODY_MAX);
     _cleanup_(freep) char *path = cli_job_path(id, o->dry_run ? ":retry?dry_run=1" : ":retry");
     struct jout j = jout_begin(&body);
+    if (o->min && o->max)
+        return message_refuse(err, ERR_USAGE, "cli_min_or_max", MESSAGE_NO_ARGS);
     jout_open(&j, NULL, '{');
+    if (o->metric)
+        jout_str(&j, "metric", o->metric);
+    if (o->min || o->max)
+        jout_str(&j, "mode", o->min ? "min" : "max");
     if (o->apply_fix)
         jout_bool(&j, "apply_fix", true);
     if (o->from)
@@ -388,6 +430,21 @@ static const struct command JOB_COMMANDS[] = {
         .run = priority_run,
     },
     {
+        .name = "justify",
+        .args = "ID REASON",
+        .least = 2,
+        .most = 2,
+        .summary = "say why the GPUs of a job rest",
+        .text = "For that time the job is neither called idle nor, where its spec has idle.action "
+                "stop, ended for it. The reason stands on the job's page and among its events.",
+        .example = "argus justify --for 2h grpo-7 'a judge model scores on CPUs'\tand nobody takes "
+                   "them",
+        .opts = JUSTIFY_OPTS,
+        .n_opts = array_len(JUSTIFY_OPTS),
+        .opts_size = sizeof(struct justify_opts),
+        .run = justify_run,
+    },
+    {
         .name = "change",
         .args = "ID",
         .least = 1,
@@ -431,7 +488,7 @@ static const struct command JOB_COMMANDS[] = {
                 "even when one is refused. With --apply-fix the spec is changed as the finding of "
                 "the failure proposes, and every change is shown; without a proposal it is "
                 "refused. With --from the training goes on from a finished checkpoint of the old "
-                "job, else it begins anew.",
+                "job, else it begins anew; best is the one that 'argus ckpt best' names.",
         .example =
             "argus retry --apply-fix grpo-7\twith the fix of 'argus diagnose grpo-7'\n"
             "argus retry --from latest grpo-7 grpo-8\tgo on from the newest checkpoint of each",

@@ -73,6 +73,9 @@ static void why_print(struct cli *cli, const json_t *why, const struct seen *see
     why_line(cli, "say_l_verdict", is_wrong ? STYLE_RED : STYLE_PLAIN,
              json_get_str(verdict, "text", ""));
     why_line(cli, "say_l_advice", STYLE_PLAIN, is_wrong ? json_get_str(verdict, "fix", "") : "");
+    const json_t *slow = json_get_object(why, "slow_rank");
+    why_line(cli, "say_l_rank", STYLE_RED, json_get_str(slow, "text", ""));
+    why_line(cli, "say_l_advice", STYLE_PLAIN, json_get_str(slow, "fix", ""));
     why_unfit(cli, why, true);
     why_unfit(cli, why, false);
     why_line(cli, "say_eta", STYLE_PLAIN, jobview_eta(why, &seen->when, eta, sizeof(eta)));

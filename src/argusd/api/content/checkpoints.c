@@ -14,13 +14,14 @@
 #include "base/str.h"
 #include "fsroot/ckpt/ckpt.h"
 
-enum { ANSWER_MAX = 2 << 20, ROWS_MAX = 1000 };
+enum { ANSWER_MAX = 5 << 20, ROWS_MAX = 1000 };
 
 /* ---- list ---- */
 
 struct checkpoints_page {
-    const char *id, *checkpoints;
+    const char *id, *checkpoints, *metric, *mode;
     uint64_t bytes;
+    int64_t best; /* -1: none */
     bool looking;
 };
 static const struct field list_rows[] = {
@@ -37,9 +38,111 @@ static const struct field list_rows[] = {
              FIELD_BOOL,
              looking,
              .doc = "what its last attempt saved is being looked at: there may be more"),
+    FIELD_AT(checkpoints_page,
+             "metric",
+             FIELD_STR,
+             metric,
+             .doc =
+                 "of the values: the one that was asked for, else keep_best's, else the main one "
+                 "of validation"),
+    FIELD_AT(checkpoints_page, "mode", FIELD_STR, mode, .doc = "max or min: which value is best"),
+    FIELD_AT(checkpoints_page,
+             "best",
+             FIELD_INT,
+             best,
+             .flags = FIELD_NO_LIMIT,
+             .doc = "step of the verified one with the best value, of equals the newest"),
 };
 static const struct field_table checkpoint_list_table =
     FIELD_TABLE("CheckpointList", list_rows, checkpoints_page);
+
+static void api_checkpoints_put(struct http_req *req,
+                                struct api *a,
+                                const char *id,
+                                const struct checkpoints_shown *s)
+{
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    const struct message_listener to = {.language = http_req_principal(req)->language};
+    const struct ckpt *best = ckpt_list_best(&s->list, s->is_min);
+    _cleanup_(freep) char *all = checkpoints_shown_text(s, &to);
+    const struct checkpoints_page page = {.id = id,
+                                          .bytes = ckpt_list_bytes(&s->list),
+                                          .checkpoints = all,
+                                          .metric = s->metric,
+                                          .mode = !s->metric  ? NULL
+                                                  : s->is_min ? "min"
+                                                              : "max",
+                                          .best = best ? best->step : -1,
+                                          .looking = checkpoints_is_looking(a->checkpoints, id)};
+    field_to_json(&checkpoint_list_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_json(req, 200, &out, api_reader_barrier(a));
+    buf_release(&out);
+}
+
+/* Its values of a metric that is asked for are read from its files. */
+struct valuing {
+    struct http_req *req; /* NULL: the client has gone */
+    struct api *a;
+    char *root, *id;
+    struct checkpoints_shown shown;
+    int result;
+    struct err err;
+};
+
+static void on_valuer_gone(struct http_req *req, void *arg)
+{
+    struct valuing *v = arg;
+    (void)req;
+    v->req = NULL; /* freed when the worker is done */
+}
+
+static void run_valuing(void *arg)
+{
+    struct valuing *v = arg;
+    v->result = ckpt_find_metric(v->root, v->id, v->shown.metric, &v->shown.list, &v->err);
+}
+
+static void done_valuing(void *arg)
+{
+    struct valuing *v = arg;
+    if (v->req) {
+        http_req_on_close(v->req, NULL, NULL);
+        if (v->result < 0)
+            api_fail(v->req, &v->err, api_reader_barrier(v->a));
+        else
+            api_checkpoints_put(v->req, v->a, v->id, &v->shown);
+    }
+    checkpoints_shown_release(&v->shown);
+    free(v->root);
+    free(v->id);
+    free(v);
+}
+
+/* s is taken. */
+static void begin_valuing(struct http_req *req,
+                          struct api *a,
+                          const char *id,
+                          struct checkpoints_shown *s)
+{
+    struct valuing *v = xcalloc(1, sizeof(*v));
+    *v = (struct valuing){.req = req,
+                          .a = a,
+                          .root = xstrdup(a->settings->shared_root),
+                          .id = xstrdup(id),
+                          .shown = *s};
+    http_req_on_close(req, on_valuer_gone, v);
+    work_start_for(a->loop, http_req_principal(req)->user, run_valuing, done_valuing, v);
+}
+
+static int api_checkpoints_read_mode(const char *mode, bool *is_min, struct err *err)
+{
+    if (mode && strcmp(mode, "max") != 0 && strcmp(mode, "min") != 0)
+        return message_refuse(err, ERR_BAD_REQUEST, "bad_mode_query",
+                              MESSAGE_ARGS(MESSAGE_STR("mode", mode)));
+    *is_min = mode ? !strcmp(mode, "min") : *is_min;
+    return 0;
+}
 
 static void api_checkpoints_list(struct http_req *req,
                                  struct api *a,
@@ -47,21 +150,25 @@ static void api_checkpoints_list(struct http_req *req,
                                  const struct record_extra *extra,
                                  struct live *l)
 {
-    struct buf out = BUF_INIT(ANSWER_MAX);
-    struct jout j = jout_begin(&out);
-    const struct ckpt_list *known = checkpoints_of(a->checkpoints, job->id);
-    const struct message_listener to = {.language = http_req_principal(req)->language};
+    const char *metric = http_req_query(req, "metric");
+    struct err err = {0};
+    struct checkpoints_shown s;
     (void)extra;
     (void)l;
-    _cleanup_(freep) char *all = checkpoints_text(a->checkpoints, job->id, &to);
-    const struct checkpoints_page page = {.id = job->id,
-                                          .bytes = known ? ckpt_list_bytes(known) : 0,
-                                          .checkpoints = all,
-                                          .looking =
-                                              checkpoints_is_looking(a->checkpoints, job->id)};
-    field_to_json(&checkpoint_list_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);
-    http_reply_json(req, 200, &out, api_reader_barrier(a));
-    buf_release(&out);
+    if (metric && !api_has_files(req, a, job))
+        return;
+    checkpoints_show(a->checkpoints, job->id, &s);
+    if (metric)
+        checkpoints_shown_ask(&s, metric);
+    if (api_checkpoints_read_mode(http_req_query(req, "mode"), &s.is_min, &err) < 0) {
+        api_fail(req, &err, 0);
+    } else if (metric) {
+        begin_valuing(req, a, job->id, &s);
+        return;
+    } else {
+        api_checkpoints_put(req, a, job->id, &s);
+    }
+    checkpoints_shown_release(&s);
 }
 
 static void api_jobs_checkpoints(struct http_req *req, void *app)
@@ -352,7 +459,7 @@ static void answer_verified(struct verifying *v)
         v->err.code = v->result == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_UNAVAILABLE;
         api_fail(v->req, &v->err, 0);
     } else {
-        ckpt_to_json(&v->found, &to, &j, NULL);
+        ckpt_to_json(&v->found, checkpoints_of(v->a->checkpoints, v->id), &to, &j, NULL);
         http_reply_json(v->req, 200, &out, api_barrier(v->a));
     }
     buf_release(&out);
@@ -417,6 +524,14 @@ static void api_jobs_checkpoints_verify(struct http_req *req, void *app)
     api_find_job(req, app, verify);
 }
 
+static const struct http_param value_params[] = {
+    {"metric", HTTP_PARAM_STRING,
+     "values of this metric in place of the main one: a name, or a pattern with * and ? whose mean "
+     "it is"},
+    {"mode", HTTP_PARAM_STRING,
+     "max or min: which value is best; if not given keep_best's of that metric, else min of a loss "
+     "and max of all others"},
+    {0}};
 static const struct http_param checkpoint_params[] = {
     {"project", HTTP_PARAM_STRING, "only of jobs of this project"},
     {"user", HTTP_PARAM_STRING, "only of this user's jobs"},
@@ -427,7 +542,9 @@ static const struct http_route rows[] = {
      .pattern = "/v1/jobs/{id}/checkpoints",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_checkpoints,
-     .summary = "the checkpoints of a job, the oldest first",
+     .summary = "the checkpoints of a job, the oldest first, with what validation told at their "
+                "steps",
+     .params = value_params,
      .reply_schema = "CheckpointList"},
     {.method = "GET",
      .pattern = "/v1/checkpoints",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* change.c - stop, hold, release and archive jobs and change their priority; stop many at once.
- * A change of one job is a row, which its route names.
+/* change.c - stop, hold, release, justify and archive jobs and change their priority; stop many at
+ * once. A change of one job is a row, which its route names.
  *
  * A change is decided and answered in one turn of the loop, so that it is one batch of the
  * store: of many jobs either all are stopped or, after a crash, none. Asking twice is
@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
+enum { REASON_MAX = 300, JUSTIFY_MAX = 7 * 86400 }; /* bytes; s */
 enum { STOP_MANY_MAX = 10000, ANSWER_MAX = 8 << 20, BODY_MAX = 4096, FILTER_MAX = 1 << 20 };
 
 /* What a change may be asked of. */
@@ -35,6 +36,8 @@ struct change_ask {
     struct live *l; /* NULL: it is over */
     int64_t priority;
     bool with_checkpoints;
+    char *reason; /* owned */
+    usec_t span;
 };
 
 /* One change of one job, which its route names. */
@@ -89,6 +92,27 @@ static bool change_read_body(struct http_req *req, const struct field_table *for
     return good;
 }
 
+static void change_apply(struct change_ask *q, const struct change *how)
+{
+    struct err err = {0};
+    int r = change_check(q, how, &err);
+    if (r == 0 && !q->l && how->of == CHANGE_ANY) {
+        api_answer_job(q->req, q->a, q->job, q->extra,
+                       NULL); /* it is over: nothing is to be done */
+        return;
+    }
+    if (q->l)
+        jobs_busy(q->l);
+    if (r == 0)
+        r = how->apply(q, &err);
+    if (r == 0)
+        change_answer(q, how->status);
+    if (q->l)
+        jobs_idle(q->l);
+    if (r < 0)
+        api_fail(q->req, &err, 0);
+}
+
 static void change_job(struct http_req *req,
                        struct api *a,
                        const struct job *job,
@@ -102,24 +126,9 @@ static void change_job(struct http_req *req,
                            .job = job,
                            .extra = extra,
                            .l = how->of == CHANGE_OVER ? NULL : l};
-    struct err err = {0};
-    if (how->form && !change_read_body(req, how->form, &q))
-        return;
-    int r = change_check(&q, how, &err);
-    if (r == 0 && !q.l && how->of == CHANGE_ANY) {
-        api_answer_job(req, a, job, extra, NULL); /* it is over already: nothing is to be done */
-        return;
-    }
-    if (q.l)
-        jobs_busy(q.l);
-    if (r == 0)
-        r = how->apply(&q, &err);
-    if (r == 0)
-        change_answer(&q, how->status);
-    if (q.l)
-        jobs_idle(q.l);
-    if (r < 0)
-        api_fail(req, &err, 0);
+    if (!how->form || change_read_body(req, how->form, &q))
+        change_apply(&q, how);
+    free(q.reason);
 }
 
 static void api_jobs_change(struct http_req *req, void *app)
@@ -187,6 +196,25 @@ static int apply_priority(struct change_ask *q, struct err *err)
     return r;
 }
 
+/* Its GPUs may rest for so long: what watches them (watch/hangs.h) reads it. */
+static int apply_justify(struct change_ask *q, struct err *err)
+{
+    char text[JOB_REASON_TEXT_MAX], until[CLOCK_TEXT_MAX];
+    usec_t now = clock_wall();
+    if (!*q->reason || strlen(q->reason) > REASON_MAX)
+        return message_refuse(err, ERR_BAD_SPEC, "justify_no_reason",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", REASON_MAX)));
+    q->l->extra.idle_until = now + q->span;
+    set_str(&q->l->extra.idle_why, q->reason);
+    message_write(
+        text, sizeof(text),
+        MESSAGE_ARGS(MESSAGE_STR("by", q->p->user), MESSAGE_STR("reason", q->reason),
+                     MESSAGE_STR("until", clock_to_string(q->l->extra.idle_until, until))));
+    jobs_note_by(q->l, "justified", q->p->user, "job_justified", text, now);
+    jobs_save(q->l);
+    return 0;
+}
+
 /* The work goes on after the answer: the job's page says how far it is, and an event its end. */
 static int apply_archive(struct change_ask *q, struct err *err)
 {
@@ -211,6 +239,24 @@ static const struct field priority_rows[] = {
 };
 static const struct field_table priority_form = FIELD_TABLE(NULL, priority_rows, change_ask);
 
+static const struct field justify_rows[] = {
+    FIELD_AT(change_ask,
+             "reason",
+             FIELD_STR,
+             reason,
+             .flags = FIELD_REQUIRED,
+             .doc = "why its GPUs rest, 300 bytes at most"),
+    FIELD_AT(change_ask,
+             "for",
+             FIELD_SPAN,
+             span,
+             .dflt = "4h",
+             .min = 1,
+             .max = JUSTIFY_MAX,
+             .doc = "from now on, 7 days at most"),
+};
+static const struct field_table justify_form = FIELD_TABLE(NULL, justify_rows, change_ask);
+
 static const struct field archive_rows[] = {
     FIELD_AT(change_ask,
              "checkpoints",
@@ -225,6 +271,7 @@ static const struct change stop = {"stop", CHANGE_ANY, 202, apply_stop, NULL};
 static const struct change hold = {"hold", CHANGE_LIVE, 200, apply_hold, NULL};
 static const struct change release = {"release", CHANGE_LIVE, 200, apply_release, NULL};
 static const struct change priority = {"change", CHANGE_LIVE, 200, apply_priority, &priority_form};
+static const struct change justify = {"change", CHANGE_LIVE, 200, apply_justify, &justify_form};
 static const struct change archive = {"archive", CHANGE_OVER, 202, apply_archive, &archive_form};
 static const struct change unarchive = {"unarchive", CHANGE_OVER, 202, apply_unarchive, NULL};
 
@@ -474,6 +521,16 @@ static const struct http_route rows[] = {
      .request_schema = "Priority",
      .reply_schema = "Job"},
     {.method = "POST",
+     .pattern = "/v1/jobs/{id}:justify",
+     .least = HTTP_ROLE_USER,
+     .max_body = BODY_MAX,
+     .handle = api_jobs_change,
+     .arg = &justify,
+     .summary = "say why the GPUs of a job rest: it is neither called idle nor taken back for that "
+                "time",
+     .request_schema = "Justification",
+     .reply_schema = "Job"},
+    {.method = "POST",
      .pattern = "/v1/jobs/{id}:archive",
      .least = HTTP_ROLE_USER,
      .max_body = BODY_MAX,
@@ -496,6 +553,7 @@ static const struct http_route rows[] = {
 static const struct http_schema schemas[] = {
     {.name = "ArchiveOrder", .table = &archive_form, .is_form = true},
     {.name = "JobFilter", .table = &job_filter_form, .is_form = true},
+    {.name = "Justification", .table = &justify_form, .is_form = true},
     {.name = "Priority", .table = &priority_form, .is_form = true},
     {.name = "Stopped", .table = &stopped_table},
 };

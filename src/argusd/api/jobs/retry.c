@@ -26,6 +26,7 @@
 #include "core/spec/respec.h"
 #include "core/spec/spec.h"
 #include "fsroot/ckpt/checkpoint.h"
+#include "fsroot/ckpt/ckpt.h"
 
 /* Between the look at the old job and the submit. */
 struct retry {
@@ -38,9 +39,11 @@ struct retry {
     struct ckpt_list known;
     int64_t seq;
     json_t *patch; /* NULL: none */
-    int64_t step;  /* of the checkpoint; 0: the newest, found by the look */
-    bool from;
-    int result; /* of the look */
+    int64_t step;  /* of the checkpoint; 0: the newest or the best, found by the look */
+    bool from, from_best;
+    bool is_asked; /* values of another metric than the one that is shown by itself */
+    struct checkpoints_shown shown; /* from_best: whose best one */
+    int result;                     /* of the look */
     struct err err;
 };
 
@@ -48,6 +51,7 @@ static void retry_free(struct retry *r)
 {
     checkpoints_unuse(&r->use);
     ckpt_list_release(&r->known);
+    checkpoints_shown_release(&r->shown);
     free(r->kept);
     free(r->root);
     free(r->id);
@@ -64,11 +68,11 @@ static void retry_freep(struct retry **r)
 
 /* ---- what is asked ---- */
 
-/* "20", "global_step_20", "<the job's id>@20", or "latest". */
+/* "20", "global_step_20", "<the job's id>@20", or "latest"; and "best" */
 static int read_from(const char *text, const char *job, int64_t *ret_step, struct err *err)
 {
     const char *at = strrchr(text, '@');
-    if (!strcmp(text, "latest")) {
+    if (!strcmp(text, "latest") || !strcmp(text, "best")) {
         *ret_step = 0;
         return 0;
     }
@@ -85,7 +89,7 @@ static int read_from(const char *text, const char *job, int64_t *ret_step, struc
 }
 
 static const struct field retry_form_rows[] = {
-    OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL),
+    OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL), OPT_TEXT("metric"), OPT_TEXT("mode"),
     OPT_AS("patch", OBJECT_AS_IT_CAME("keys of the JobSpec: maps are merged, null takes away"))};
 static const struct field_table retry_form = ACTION_FORM(retry_form_rows);
 
@@ -99,6 +103,27 @@ static int retry_read_patch(json_t *body, struct retry *r, bool fix, struct err 
     if (fix)
         return message_refuse(err, ERR_BAD_REQUEST, "retry_one_change", MESSAGE_NO_ARGS);
     r->patch = json_incref(patch);
+    return 0;
+}
+
+/* Which one is the best: by this metric, in this mode; each may be left to the job's spec. */
+static int retry_read_best(const json_t *body, struct retry *r, struct err *err)
+{
+    const char *metric = json_get_str(body, "metric", NULL);
+    const char *mode = json_get_str(body, "mode", NULL);
+    if (!r->from_best && (metric || mode))
+        return message_refuse(err, ERR_BAD_REQUEST, "retry_metric_alone", MESSAGE_NO_ARGS);
+    if (mode && strcmp(mode, "max") != 0 && strcmp(mode, "min") != 0)
+        return message_refuse(err, ERR_BAD_REQUEST, "bad_mode",
+                              MESSAGE_ARGS(MESSAGE_STR("mode", mode)));
+    if (!r->from_best)
+        return 0;
+    checkpoints_show(r->a->checkpoints, r->id, &r->shown);
+    if (metric)
+        checkpoints_shown_ask(&r->shown, metric);
+    if (mode)
+        r->shown.is_min = !strcmp(mode, "min");
+    r->is_asked = metric != NULL;
     return 0;
 }
 
@@ -117,6 +142,9 @@ static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix,
     if (retry_read_patch(body, r, *ret_fix, err) < 0)
         return ERR_BAD_REQUEST;
     r->from = json_is_string(from);
+    r->from_best = r->from && !strcmp(json_string_value(from), "best");
+    if (retry_read_best(body, r, err) < 0)
+        return ERR_BAD_REQUEST;
     return r->from ? read_from(json_string_value(from), r->id, &r->step, err) : 0;
 }
 
@@ -193,14 +221,10 @@ static int find_fix(const struct api *a,
                     json_t **ret,
                     struct err *err)
 {
-    struct finding found = {0};
-    _cleanup_(json_unrefp) json_t *o = NULL;
-    const char *text = job->state != JOB_SUCCEEDED ? extra->finding.json : NULL;
-    if (!text)
+    struct finding found;
+    if (job->state == JOB_SUCCEEDED || !extra->finding.json)
         return refuse_fix(job, NULL, err);
-    int r = json_parse(text, strlen(text), RECORD_DETAIL_MAX, &o, NULL);
-    if (r == 0)
-        r = finding_from_json(o, &found, NULL);
+    int r = record_finding_read(&extra->finding, &found, NULL);
     if (r == 0 && found.n_patch)
         r = make_patch(a, job, &found, ret, err);
     else
@@ -246,9 +270,23 @@ static void keep_checkpoints(struct retry *r)
         ckpt_list_copy(&r->known, known);
 }
 
+static int retry_find_best(struct retry *r)
+{
+    int x = r->is_asked ? ckpt_find_metric(r->root, r->id, r->shown.metric, &r->shown.list, &r->err)
+                        : 0;
+    const struct ckpt *best = x < 0 ? NULL : ckpt_list_best(&r->shown.list, r->shown.is_min);
+    if (x == 0 && !best)
+        return ckpt_refuse_best(r->id, r->shown.metric, &r->err);
+    r->step = best ? best->step : 0;
+    return x;
+}
+
 static void retry_run_look(void *arg)
 {
     struct retry *r = arg;
+    r->result = r->from_best ? retry_find_best(r) : 0;
+    if (r->result < 0)
+        return;
     r->result = fsroot_checkpoint_find(r->root, r->id, &r->known, r->step, &r->step, &r->err);
 }
 

@@ -5,6 +5,7 @@
 #include "argusd/kit/part.h"
 #include "base/mem.h"
 #include "base/said.h"
+#include "core/training/rank.h"
 #include "core/training/training.h"
 
 enum { STEPS_MAX_BYTES = 512 << 10 };
@@ -60,5 +61,6 @@ static const struct http_schema schemas[] = {
     {.name = "StepAnatomy", .table = &anatomy_table},
     {.name = "Verdict", .table = &verdict_table},
     {.name = "MetricAlert", .table = &metric_alarm_table},
+    {.name = "SlowRank", .table = &rank_table},
 };
 const struct api_part part_steps = {rows, array_len(rows), schemas, array_len(schemas)};

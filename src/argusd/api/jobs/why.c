@@ -120,7 +120,7 @@ static const struct field_table end_table = FIELD_TABLE(NULL, end_rows, end_page
 
 /* Texts are borrowed for one answer. */
 struct why_page {
-    const char *id, *state, *hint, *hint_text, *finding, *verdict;
+    const char *id, *state, *hint, *hint_text, *finding, *verdict, *slow_rank;
     struct said reason;
     struct field_list also, unfit, looks, ends;
     usec_t promise;
@@ -159,6 +159,7 @@ static const struct field why_rows[] = {
     WHY("eta", FIELD_PART, eta, .of = &view_eta_table),
     WHY("finding", FIELD_STR, finding),
     WHY("verdict", FIELD_JSON, verdict, .schema = "Verdict", .doc = "of its training"),
+    WHY("slow_rank", FIELD_JSON, slow_rank, .schema = "SlowRank", .doc = "as of GET /v1/jobs/{id}"),
 };
 #undef WHY
 static const struct field_table why_table = FIELD_TABLE("Why", why_rows, why_page);
@@ -307,6 +308,9 @@ static void put_why(struct jout *j,
     _cleanup_(freep) struct said *also = waits ? why_also(eyes, l, why.code, &n_also) : NULL;
     usec_t promise = 0;
     _cleanup_(freep) char *verdict = said_in_text(extra->verdict, eyes->p->language);
+    bool runs = job->state == JOB_RUNNING;
+    _cleanup_(freep) char *slow_rank =
+        runs ? said_in_text(extra->slow_rank, eyes->p->language) : NULL;
     struct look_page *looks = waits ? why_looks(eyes, l, &n_looks) : NULL;
     _cleanup_(freep) struct end_page *ends = waits ? why_ends(eyes, l, &n_ends, &promise) : NULL;
     struct why_page page = {.id = job->id,
@@ -321,7 +325,8 @@ static void put_why(struct jout *j,
                             .promise = promise,
                             .eta = view_eta_known(&eta),
                             .finding = record_finding_word(job, extra),
-                            .verdict = verdict};
+                            .verdict = verdict,
+                            .slow_rank = slow_rank};
     saying_say(eyes, job->id, waits ? why.code : reason.code, waits ? why.text : reason.text,
                &page.reason);
     field_to_json(&why_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);

@@ -41,7 +41,8 @@ struct waste_asked {
     struct api *a;
     struct store_read *read;
     size_t limit;
-    usec_t now, since; /* older ones are for the back-test alone */
+    usec_t since, until; /* others are for the back-test alone */
+    usec_t end;          /* of the two weeks of the back-test */
 };
 
 static void waste_rows_free(void *rendered)
@@ -259,11 +260,11 @@ static struct waste_tried waste_try(const struct waste_asked *k, const struct wa
     size_t n = 0;
     for (size_t i = 0; i < rows->n; i++) {
         const struct waste_row *r = &rows->v[i];
-        if (r->live || r->queued_at + 2 * WASTE_WEEK < k->now)
+        if (r->live || r->queued_at + 2 * WASTE_WEEK < k->end)
             continue;
         kinds[n] = waste_kind(r);
         jobs[n] = (struct hindsight_job){.kind = kinds[n],
-                                         .later = r->queued_at + WASTE_WEEK >= k->now,
+                                         .later = r->queued_at + WASTE_WEEK >= k->end,
                                          .order = (int64_t)r->queued_at,
                                          .facts = waste_facts_of(r),
                                          .waste = r->w};
@@ -287,7 +288,7 @@ static void waste_sort(const struct waste_asked *k, struct waste_rows *rows)
 {
     size_t n = 0;
     for (size_t i = 0; i < rows->n; i++)
-        if (rows->v[i].queued_at >= k->since)
+        if (rows->v[i].queued_at >= k->since && rows->v[i].queued_at < k->until)
             rows->v[n++] = rows->v[i];
     rows->n = n;
     xsort(rows->v, rows->n, sizeof(*rows->v), most_wasteful_first);
@@ -366,26 +367,29 @@ static void api_usage_jobs(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
-    usec_t now = clock_wall(), since = now - WASTE_SINCE;
+    usec_t now = clock_wall(), since = now - WASTE_SINCE, until = UINT64_MAX;
     int64_t limit = WASTE_LIMIT;
     if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, WASTE_LIMIT, &limit, &err) < 0 ||
-        api_read_time(req, "from", now, &since, &err) < 0) {
+        api_read_time(req, "from", now, &since, &err) < 0 ||
+        api_read_time(req, "to", now, &until, &err) < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
         return;
     }
+    usec_t end = until < now ? until : now;
     struct people_view view;
     people_view(a->people, http_req_principal(req), PEOPLE_WISH_ALL, &view);
     struct store_job_query q = {.user = http_req_query(req, "user"),
                                 .project = http_req_query(req, "project"),
                                 .scope = view.scope,
                                 .since =
-                                    since < now - 2 * WASTE_WEEK ? since : now - 2 * WASTE_WEEK,
+                                    since < end - 2 * WASTE_WEEK ? since : end - 2 * WASTE_WEEK,
+                                .until = until < now ? until : 0,
                                 .limit = STORE_PAGE_MAX,
                                 .want_detail = true};
     struct waste_asked *k = xcalloc(1, sizeof(*k));
     *k = (struct waste_asked){
-        .req = req, .a = a, .limit = (size_t)limit, .now = now, .since = since};
+        .req = req, .a = a, .limit = (size_t)limit, .since = since, .until = until, .end = end};
     http_req_on_close(req, waste_on_gone, k);
     struct store_then then = {
         .render = waste_render, .done = waste_on_done, .drop = waste_rows_free, .arg = k};
@@ -395,6 +399,7 @@ static void api_usage_jobs(struct http_req *req, void *app)
 
 static const struct http_param waste_params[] = {
     {"from", HTTP_PARAM_STRING, "queued from this time on, or this long ago (7d)"},
+    {"to", HTTP_PARAM_STRING, "queued before this time, now if it is not given"},
     {"user", HTTP_PARAM_STRING, "jobs of this user"},
     {"project", HTTP_PARAM_STRING, "jobs of this project"},
     {"limit", HTTP_PARAM_INTEGER, "so many at most, the most wasteful first (20)"},

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample_figures.c - shares of groups, of prompts and of texts; see sample_figures.h. */
+#include "core/sample/sample_figures.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+const char *const sample_figure_names[] = {
+#define X(e, name) name,
+    SAMPLE_FIGURE_TABLE(X)
+#undef X
+};
+
+/* ---- groups ---- */
+
+static bool figures_is_same(const struct sample_place *v, size_t n)
+{
+    size_t same = 1;
+    while (same < n && v[same].answer == v[0].answer)
+        same++;
+    return same >= n;
+}
+
+static void figures_of_groups(struct sample_place *v, size_t n, double best, double *ret)
+{
+    size_t groups = 0, flat = 0, solved = 0, same = 0;
+    sample_order_by_group(v, n);
+    for (size_t i = 0, step, scored; i < n; i += step) {
+        step = sample_order_group(v, i, n, &scored);
+        if (scored < 2)
+            continue;
+        double least = v[i].score, most = v[i + scored - 1].score;
+        groups++;
+        flat += most <= least;
+        solved += least >= best; /* never of NaN */
+        same += figures_is_same(v + i, step);
+    }
+    if (!groups)
+        return;
+    ret[SAMPLE_FLAT] = (double)flat / (double)groups;
+    ret[SAMPLE_SOLVED] = (double)solved / (double)groups;
+    ret[SAMPLE_SAME] = (double)same / (double)groups;
+}
+
+/* ---- prompts ---- */
+
+static void figures_of_prompts(struct sample_place *v,
+                               size_t n,
+                               struct sample_place *before,
+                               size_t n_before,
+                               double *ret)
+{
+    size_t prompts = 0, fresh = 0;
+    if (!n_before)
+        return;
+    sample_order_by_prompt(v, n);
+    sample_order_by_prompt(before, n_before);
+    for (size_t i = 0; i < n; i++) {
+        if (i && v[i].prompt == v[i - 1].prompt)
+            continue;
+        size_t at = sample_order_prompt(before, n_before, v[i].prompt);
+        prompts++;
+        fresh += at == n_before || before[at].prompt != v[i].prompt;
+    }
+    ret[SAMPLE_FRESH] = (double)fresh / (double)prompts;
+}
+
+/* ---- texts ---- */
+
+static void figures_of_texts(const struct sample_place *v, size_t n, double *ret)
+{
+    double repeats = 0, answers = 0, prompts = 0;
+    for (size_t i = 0; i < n; i++) {
+        repeats += v[i].repeats;
+        answers += v[i].wide_answer;
+        prompts += v[i].wide_prompt;
+    }
+    ret[SAMPLE_REPEATS] = repeats / SAMPLE_SHARE / (double)n;
+    ret[SAMPLE_WIDE_ANSWERS] = answers / SAMPLE_SHARE / (double)n;
+    ret[SAMPLE_WIDE_PROMPTS] = prompts / SAMPLE_SHARE / (double)n;
+}
+
+void sample_figures(struct sample_place *v,
+                    size_t n,
+                    double best,
+                    struct sample_place *before,
+                    size_t n_before,
+                    double ret[static SAMPLE_FIGURES])
+{
+    for (size_t i = 0; i < SAMPLE_FIGURES; i++)
+        ret[i] = NAN;
+    if (!n)
+        return;
+    figures_of_texts(v, n, ret);
+    figures_of_groups(v, n, best, ret);
+    figures_of_prompts(v, n, before, n_before, ret);
+}

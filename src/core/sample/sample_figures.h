@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample_figures.h - what the samples of one step say of its training, each a share from 0 to 1.
+ * They are told as metrics of the step, under these names. Pure. */
+#pragma once
+#include "core/sample/sample_order.h"
+
+/* X(enumerator, name). Groups are those of two scored answers and more.
+ * FLAT     groups of which all answers have the same score: with GRPO they teach nothing
+ * SOLVED   groups of which each answer has the greatest score that the run has seen
+ * SAME     groups of which all answers are the same text
+ * REPEATS  how much of an answer stood in it before, in the mean: sample_repeats()
+ * FRESH    prompts that neither of the two steps dumped before had
+ * WIDE_ANSWERS, WIDE_PROMPTS  bytes that are not ASCII: of another language, or no text */
+#define SAMPLE_FIGURE_TABLE(X)                                                                     \
+    X(SAMPLE_FLAT, "samples/flat_groups")                                                          \
+    X(SAMPLE_SOLVED, "samples/solved_groups")                                                      \
+    X(SAMPLE_SAME, "samples/same_answers")                                                         \
+    X(SAMPLE_REPEATS, "samples/repeats")                                                           \
+    X(SAMPLE_FRESH, "samples/fresh_prompts")                                                       \
+    X(SAMPLE_WIDE_ANSWERS, "samples/wide_answers")                                                 \
+    X(SAMPLE_WIDE_PROMPTS, "samples/wide_prompts")
+enum sample_figure {
+#define X(e, name) e,
+    SAMPLE_FIGURE_TABLE(X)
+#undef X
+        SAMPLE_FIGURES
+};
+extern const char *const sample_figure_names[];
+
+/* v: the samples of the step. best: the greatest score that the run has seen, NaN: none. before:
+ * those of the two steps before, none at the first ones. NaN where there is nothing to tell. v and
+ * before are sorted anew. */
+void sample_figures(struct sample_place *v,
+                    size_t n,
+                    double best,
+                    struct sample_place *before,
+                    size_t n_before,
+                    double ret[static SAMPLE_FIGURES]);
