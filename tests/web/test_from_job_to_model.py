@@ -81,3 +81,26 @@ def test_a_checkpoint_is_merged_and_the_model_published(browser, world):
     page.wait_for_selector(f".lineage a[href='/jobs/{training.id}']")
     assert page.wrong == []
     page.context.close()
+
+
+def test_a_checkpoint_with_its_value_is_exported(browser, world):
+    training = standin.Training(world.argusd)
+    with (training.dir / "attempts/1/metrics.jsonl").open("a") as f:
+        f.write(json.dumps({"step": 10, "data": {"val/loss": 1.5}}) + "\n")
+        f.write(json.dumps({"step": 20, "data": {"val/loss": 2.5}}) + "\n")
+    training.save(10, 20)
+    until(lambda: [c["value"] for c in training.listed()] == [1.5, 2.5], "what validation told is there")
+    training.order("exit", 0)
+    world.argusd.wait_over(training.id)
+    page = browser.open(f"/jobs/{training.id}", "#checkpoints tbody tr:nth-child(2)")
+    assert "val/loss" in page.inner_text("#checkpoints thead")
+    rows = page.locator("#checkpoints tbody tr").all_inner_texts()
+    assert ["2.5" in rows[0], "1.5" in rows[1]] == [True, True] and ["best" in r for r in rows] == [False, True]
+    page.click("#checkpoints tbody tr:nth-child(2) button.link:has-text('Export')")
+    page.fill("[role=dialog] input", "exported")
+    assert f"argus ckpt export {training.id} 10 --hf --name exported" in page.inner_text("[role=dialog] footer")
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_url("**/jobs/merge-*")
+    until(lambda: world.argusd.get("/v1/models/exported", token="user")["state"] == "ready", "the model is there")
+    assert page.wrong == []
+    page.context.close()

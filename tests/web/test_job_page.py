@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import standin
+from ranks import tell
 from webbed import CHROMIUM, World
 
 from argusd import needs_argusd, until
@@ -216,6 +217,10 @@ def test_what_is_wrong_with_a_training_and_where_its_steps_go(browser, world):
     until(lambda: page.locator("#steps .stepbar").count() == 20, "a bar for each step")
     steps = page.inner_text("#steps")
     assert "Answers" in steps and "60%" in steps and "the GPUs wait for the reward" in steps
+    (node,) = [n["name"] for n in argusd.job(job)["nodes"]]
+    tell(argusd, job, node, slow=2, throttled=4)
+    page.wait_for_selector(f"#verdict:has-text('rank 2 on {node} holds the others up')")
+    assert f"argus node drain {node}" in page.inner_text("#verdict")
     assert page.wrong == []
     page.context.close()
     argusd.stop_job(job)
@@ -276,6 +281,16 @@ def test_samples_are_text_and_go_over_the_steps(browser, tmp_path):
         page.select_option("#samples select", "1")
         page.click("#samples .seg button:has-text('Worst')")
         page.wait_for_selector("#samples .sample-group:first-of-type:has-text('bold')")
+        other = standin.Training(w.argusd)
+        call = '<tool_call>{"name": "calc", "arguments": {"q": "2+2"}}</tool_call><tool_response>4</tool_response>four'
+        other.dump(1, [("2+2=", call, 1.0)], acc=[1])
+        page.goto(page.url.split("?")[0])
+        page.click("#samples .sample-group:has-text('2+2=') .link")
+        page.select_option("select[aria-label^='Beside']", other.id)
+        page.wait_for_selector("#samples .sample:has-text('four')")
+        assert page.inner_text(".sample-turn.call").splitlines()[0] == "Tool call: calc"
+        assert "4" in page.inner_text(".sample-turn.result .sample-text")
         assert page.wrong == []
         page.context.close()
         w.argusd.stop_job(training.id)
+        w.argusd.stop_job(other.id)

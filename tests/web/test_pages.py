@@ -496,6 +496,32 @@ def test_usage_is_split(browser, world):
     page.context.close()
 
 
+def test_what_a_lead_reads_first(browser, world):
+    page = browser.open("/usage", ".leadpool")
+    bars = page.locator(".leadpool").all()
+    for bar in bars:
+        told = [int(x.removesuffix("%")) for x in bar.locator(".leadparts b").all_inner_texts()]
+        assert sum(told) == 100, bar.inner_text()
+    page.wait_for_function("document.querySelectorAll('.lead-lines li').length === 3")
+    said = page.locator(".lead-lines li").all_inner_texts()
+    assert "GPU-hours" in said[0] and ("wait" in said[2]), said
+    row = page.locator(".tbl tr", has_text="alice").first
+    row.locator("a").click()  # the jobs behind the figure
+    page.wait_for_url("**/jobs?user=alice&since=1d&sort=-gpu_hours")
+    page.wait_for_selector(".vrow:has-text('alice')")
+    page.context.close()
+
+
+def test_usage_of_a_month(browser, world):
+    page = browser.open("/usage", ".leadpool")
+    month = page.locator("select[aria-label=Month] option").nth(1).evaluate("e => e.value")
+    page.select_option("select[aria-label=Month]", month)
+    page.wait_for_url(f"**/usage?for={month}")
+    page.wait_for_selector(".leadpool")
+    assert f"--from {month}-01T00:00:00Z" in page.inner_text(".head")
+    page.context.close()
+
+
 def test_an_alert_is_acknowledged_and_silenced(browser, world):
     page = browser.open("/alerts", ".tbl tbody td")
     page.click(".tbl a.said-block")

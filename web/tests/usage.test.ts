@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import type { UsageSeries, UsageTime } from "../src/made/api";
 import { ceilingOf } from "../src/kit/stack";
 import { changesOf } from "../src/pages/events/diff";
+import { medians } from "../src/pages/job/gpus";
+import { nearest } from "../src/pages/job/verdict";
 import { hours, spans, stackOf, worked } from "../src/pages/usage/sums";
 
 const series = (more: Partial<UsageSeries>): UsageSeries => ({
@@ -67,4 +69,23 @@ test("a change is told by the members that are not the same", () => {
     expect(changesOf({ before: null, after: { note: "<b>" } })).toEqual([{ path: "note", from: null, to: "<b>" }]);
     expect(changesOf({ steps: 3 })).toBeNull();
     expect(changesOf(null)).toBeNull();
+});
+
+test("the median GPU of each minute is of those that are known then", () => {
+    expect(
+        medians([
+            [0.1, null, 0.2],
+            [0.9, 0.4],
+            [0.5, 0.6, null],
+        ]),
+    ).toEqual([0.5, 0.5, 0.2]);
+    expect(medians([[null], [null]])).toEqual([null]);
+    expect(medians([])).toEqual([]);
+});
+
+test("samples of a step that was not kept are those of the next one that was", () => {
+    expect(nearest([1, 10, 20], 12)).toBe(20);
+    expect(nearest([1, 10, 20], 10)).toBe(10);
+    expect(nearest([1, 10], 30)).toBe(10);
+    expect(nearest([], 3)).toBeNull();
 });

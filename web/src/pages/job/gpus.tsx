@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpus.tsx - how much each GPU of a job worked in the last hour, one strip a GPU, with the sentence that it shows.
+// gpus.tsx - how much each GPU of a job worked in the last hour, one strip a GPU below that of the
+// median GPU, with the sentence that it shows.
 import type { Job } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { bytes, num } from "../../base/say";
@@ -20,10 +21,30 @@ const g = words({
     last: ["last 60 min", "最近 60 分钟"],
     now: ["Now", "当前"],
     peak: ["Peak memory", "显存峰值"],
+    median: ["Median", "中位"],
+    median_strip: ["The median GPU: {0}% now", "中位 GPU：当前 {0}%"],
     strip: ["GPU {0} on {1}: {2}% on the average", "{1} 的 GPU {0}：平均 {2}%"],
 });
 
 const level = (v: number | null) => (v === null ? null : Math.min(5, Math.round(v * 5)));
+
+/** Of each minute over those that are known then: what a GPU is held against. */
+export function medians(rows: (number | null)[][]): (number | null)[] {
+    return Array.from({ length: Math.max(0, ...rows.map((r) => r.length)) }, (_, i) => {
+        const known = rows.flatMap((r) => r[i] ?? []).sort((a, b) => a - b);
+        const half = known.length / 2;
+        if (!known.length) return null;
+        return known.length % 2 ? known[Math.floor(half)]! : (known[half - 1]! + known[half]!) / 2;
+    });
+}
+
+const Strip = ({ of, says }: { of: (number | null)[]; says: string }) => (
+    <span class="strip" role="img" aria-label={says}>
+        {of.map((v) => (
+            <i class={v === null ? "none" : `u${level(v)}`} />
+        ))}
+    </span>
+);
 
 export function Gpus({ job }: { job: Job }) {
     const asked = useAsk(
@@ -38,6 +59,7 @@ export function Gpus({ job }: { job: Job }) {
     const others = lowest
         ? known.filter((s) => s !== lowest).reduce((sum, s) => sum + s.mean_of_all!, 0) / (known.length - 1)
         : 0;
+    const median = medians(rows.map((s) => s.mean));
     const isSlow = lowest && others > 0.2 && lowest.mean_of_all! < others * 0.75;
     return (
         <Panel
@@ -74,24 +96,30 @@ export function Gpus({ job }: { job: Job }) {
                         <span class="num">{g("now")}</span>
                         <span class="num">{g("peak")}</span>
                     </div>
+                    {rows.length > 2 && (
+                        <div class="rk median">
+                            <span>{g("median")}</span>
+                            <span />
+                            <Strip of={median} says={g("median_strip", num((median.at(-1) ?? 0) * 100))} />
+                            <span class="num">
+                                {median.at(-1) == null ? <Dash /> : `${num(median.at(-1)! * 100)}%`}
+                            </span>
+                            <span />
+                        </div>
+                    )}
                     {rows.map((s, i) => (
                         <div class={`rk ${i && rows[i - 1]!.node !== s.node ? "gap" : ""}`}>
                             <span class="cut">{i && rows[i - 1]!.node === s.node ? "" : <Text of={s.node} />}</span>
                             <span>{s.gpu}</span>
-                            <span
-                                class="strip"
-                                role="img"
-                                aria-label={g(
+                            <Strip
+                                of={s.mean}
+                                says={g(
                                     "strip",
                                     s.gpu ?? 0,
                                     s.node,
                                     s.mean_of_all === null ? "?" : num(s.mean_of_all * 100),
                                 )}
-                            >
-                                {s.mean.map((v) => (
-                                    <i class={v === null ? "none" : `u${level(v)}`} />
-                                ))}
-                            </span>
+                            />
                             <span class="num">
                                 {s.mean.at(-1) == null ? <Dash /> : `${num(s.mean.at(-1)! * 100)}%`}
                             </span>

@@ -125,7 +125,14 @@ export function Log({
     const [unseen, setUnseen] = useState(0);
     const [wrapped, setWrapped] = useState(true);
     const box = useRef<HTMLDivElement>(null);
-    const keep = useRef({ following: true, rest: new Uint8Array(0) as Uint8Array, at: 0, size: 0, busy: false });
+    const keep = useRef({
+        following: true,
+        rest: new Uint8Array(0) as Uint8Array,
+        at: 0,
+        size: 0,
+        busy: false,
+        turn: 0,
+    });
     const here = useRef(win);
     here.current = win;
     const hold = useAnchor(box, rows);
@@ -220,7 +227,9 @@ export function Log({
     /** Its end, or what lies about a line. */
     const load = async (line: number | null, signal?: AbortSignal) => {
         const begin = line === null ? 0 : Math.max(0, line - AROUND);
+        const turn = ++keep.current.turn; // lines that were asked for before belong to another window
         const p = await part(line === null ? { tail: 500 } : { offset: begin, limit: CHUNK }, signal);
+        if (turn !== keep.current.turn) return;
         const isEnd = p.end >= keep.current.size;
         const lines = taken(p.bytes, p.offset, isEnd && !live);
         const first = line !== null && begin > 0 ? lines.slice(1) : lines; // it begins within a line
@@ -237,8 +246,10 @@ export function Log({
     const earlier = () =>
         run(async () => {
             const w = here.current;
+            const turn = keep.current.turn;
             const begin = Math.max(0, w.start - CHUNK);
             const p = await part({ offset: begin, limit: w.start - begin });
+            if (turn !== keep.current.turn) return;
             const lines = splitLines(p.bytes, begin).lines;
             const whole = begin > 0 ? lines.slice(1) : lines;
             hold();
@@ -247,7 +258,9 @@ export function Log({
     const later = () =>
         run(async () => {
             const w = here.current;
+            const turn = keep.current.turn;
             const p = await part({ offset: w.end, limit: CHUNK });
+            if (turn !== keep.current.turn) return;
             const isEnd = p.end >= keep.current.size;
             const lines = taken(p.bytes, w.end, isEnd && !live);
             hold();
@@ -304,7 +317,8 @@ export function Log({
     const failed = useRef(false);
     failed.current = why !== null;
     useEffect(() => onBack(() => failed.current && again((n) => n + 1)), []);
-    useEffect(() => {
+    // Before anything is drawn: a scroll between would say that somebody has left the end.
+    useLayoutEffect(() => {
         if (keep.current.following && !asked && !spot) box.current?.scrollTo({ top: box.current.scrollHeight });
     }, [rows, asked, spot]);
 

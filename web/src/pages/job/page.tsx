@@ -26,7 +26,7 @@ import { Gpus } from "./gpus";
 import { TimeLine } from "./line";
 import { Log } from "./log";
 import { Samples } from "./samples";
-import { hasModel, publish } from "./publish";
+import { exportModel, hasModel, publish } from "./publish";
 import { VerdictPanel } from "./verdict";
 import { w } from "./words";
 import "./page.css";
@@ -244,6 +244,11 @@ function CheckpointActs({ job, of: c }: { job: Job; of: Checkpoint }) {
                 </button>
             )}
             {TRAINS.includes(job.workload) && (
+                <button type="button" class="link" onClick={() => exportModel(job, c.step)}>
+                    {w("export")}
+                </button>
+            )}
+            {TRAINS.includes(job.workload) && (
                 <a class="link" href={mergeHref(job, c)} title={w("merge_title")}>
                     {w("merge")}
                 </a>
@@ -252,9 +257,24 @@ function CheckpointActs({ job, of: c }: { job: Job; of: Checkpoint }) {
     );
 }
 
-function Checkpoints({ job, rows, total, may }: { job: Job; rows: Checkpoint[]; total: number; may: boolean }) {
-    const values = rows.map((c) => c.value).filter((v) => v !== null);
-    const best = values.length ? Math.max(...values) : null;
+/** What validation told at a checkpoint's step, one metric a line. */
+const toldAt = (c: Checkpoint) =>
+    Object.entries(c.values ?? {})
+        .map(([name, v]) => `${visible(name)} ${figure(v)}`)
+        .join("\n");
+
+interface Saved {
+    job: Job;
+    rows: Checkpoint[];
+    total: number;
+    /** Whose values they are, and the step with the best one. */
+    metric: string | null;
+    best: number | null;
+    may: boolean;
+}
+
+function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
+    const hasValues = rows.some((c) => c.value !== null);
     return (
         <Panel
             id="checkpoints"
@@ -264,7 +284,7 @@ function Checkpoints({ job, rows, total, may }: { job: Job; rows: Checkpoint[]; 
             end={
                 rows.length > 0 && (
                     <CopyCsv
-                        head={["step", "state", "bytes", "at", "value"]}
+                        head={["step", "state", "bytes", "at", metric ?? "value"]}
                         rows={() => rows.map((c) => [c.step, c.state, c.bytes, c.at, c.value])}
                     />
                 )
@@ -277,7 +297,11 @@ function Checkpoints({ job, rows, total, may }: { job: Job; rows: Checkpoint[]; 
                             <tr>
                                 <th>{t("step")}</th>
                                 <th>{t("state")}</th>
-                                {best !== null && <th class="num">{w("c_value")}</th>}
+                                {hasValues && (
+                                    <th class="num" title={visible(metric ?? "")}>
+                                        {metric ? visible(metric) : w("c_value")}
+                                    </th>
+                                )}
                                 <th>{w("c_saved")}</th>
                                 <th class="num">{w("c_size")}</th>
                                 {may && <th class="act">{w("c_acts")}</th>}
@@ -304,9 +328,9 @@ function Checkpoints({ job, rows, total, may }: { job: Job; rows: Checkpoint[]; 
                                             {w(c.state)}
                                         </span>
                                     </td>
-                                    {best !== null && (
-                                        <td class="num">
-                                            {c.value === best && <span class="flag ok best">{w("c_best")}</span>}{" "}
+                                    {hasValues && (
+                                        <td class="num" title={toldAt(c)}>
+                                            {c.step === best && <span class="flag ok best">{w("c_best")}</span>}{" "}
                                             {figure(c.value)}
                                         </td>
                                     )}
@@ -548,7 +572,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
     const checkpoints = saved.data?.checkpoints ?? [];
     const sections: [string, string][] = [
         ...(finding ? ([["finding", w("s_finding")]] as [string, string][]) : []),
-        ...(job.verdict ? ([["verdict", w("s_verdict")]] as [string, string][]) : []),
+        ...(job.verdict || job.slow_rank ? ([["verdict", w("s_verdict")]] as [string, string][]) : []),
         ["curves", w("s_curves")],
         ...(hasSamples(job) ? ([["samples", w("s_samples")]] as [string, string][]) : []),
         ["gpus", w("s_gpus")],
@@ -597,7 +621,14 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                     </Panel>
                 )}
                 <div class="cols gk">
-                    <Checkpoints job={job} rows={checkpoints} total={saved.data?.bytes ?? 0} may={may} />
+                    <Checkpoints
+                        job={job}
+                        rows={checkpoints}
+                        total={saved.data?.bytes ?? 0}
+                        metric={saved.data?.metric ?? null}
+                        best={saved.data?.best ?? null}
+                        may={may}
+                    />
                     <Place job={job} />
                 </div>
                 <Spec job={job} />

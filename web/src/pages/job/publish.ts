@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// publish.ts - what a merge made, into the registry of models: under a name, with where it came from, which argusd itself
-// writes down.
-import { signal } from "@preact/signals";
+// publish.ts - into the registry of models, under a name, with where it came from, which argusd itself writes down: what a
+// merge made, or a checkpoint, merged by a job first.
+import { signal, type Signal } from "@preact/signals";
 import { h } from "preact";
 import type { Job } from "../../made/api";
 import { call } from "../../api/client";
-import { visible } from "../../base/say";
+import { num, visible } from "../../base/say";
 import { go } from "../../base/url";
 import { Field, Tick } from "../../kit/form";
 import { ask } from "../../kit/over";
@@ -25,6 +25,42 @@ export const modelName = (name: string) =>
         .slice(0, 40)
         .replace(/-+$/, "");
 
+/** What a model is called, and whether it is everybody's. */
+const nameForm = (says: string, name: Signal<string>, common: Signal<boolean>) =>
+    h("div", {}, [
+        h("p", {}, says),
+        h(
+            "div",
+            { class: "form in-dialog" },
+            h("fieldset", {}, [
+                h(Field, { label: w("publish_name"), code: "name", of: name, wide: 12, first: true }),
+                h(Tick, { label: w("publish_common"), of: common }),
+            ]),
+        ),
+    ]);
+
+export function exportModel(job: Job, step: number) {
+    const name = signal(`${modelName(jobName(job))}-${step}`);
+    const common = signal(false);
+    ask({
+        title: w("export_title", num(step)),
+        act: w("export_go"),
+        missing: () => (name.value.trim() ? "" : w("publish_must")),
+        cli: () =>
+            `argus ckpt export ${shell(job.id)} ${step} --hf --name ${shell(name.value.trim() || "NAME")}` +
+            (common.value ? " --common" : ""),
+        body: nameForm(w("export_text", visible(jobName(job))), name, common),
+        does: async () => {
+            const made = await call("POST /v1/jobs/{id}/checkpoints/{step}:export", {
+                path: { id: job.id, step: String(step) },
+                body: { name: name.value.trim(), ...(common.value && { common: true }) },
+            });
+            go(`/jobs/${encodeURIComponent(made.job)}`);
+        },
+        done: () => w("export_done", name.value.trim()),
+    });
+}
+
 export function publish(job: Job) {
     const name = signal(modelName(jobName(job)));
     const common = signal(false);
@@ -36,17 +72,7 @@ export function publish(job: Job) {
         cli: () =>
             `argus model import ${shell(source)} --name ${shell(name.value.trim() || "NAME")}` +
             (common.value ? " --common" : ""),
-        body: h("div", {}, [
-            h("p", {}, w("publish_text", visible(jobName(job)))),
-            h(
-                "div",
-                { class: "form in-dialog" },
-                h("fieldset", {}, [
-                    h(Field, { label: w("publish_name"), code: "name", of: name, wide: 12, first: true }),
-                    h(Tick, { label: w("publish_common"), of: common }),
-                ]),
-            ),
-        ]),
+        body: nameForm(w("publish_text", visible(jobName(job))), name, common),
         does: async () => {
             const made = await call("POST /v1/models", {
                 body: {

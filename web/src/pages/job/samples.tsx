@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // samples.tsx - what a training wrote: the answers to one prompt side by side, by step or over the steps, with their
-// scores. ?samples= ?at= ?sort= ?prompt= ?said= are its state. A text is shown as text, whatever is in it.
+// scores, and what another job answered. ?samples= ?at= ?sort= ?prompt= ?beside= ?said= are its state. A text is shown as
+// text, whatever is in it.
 import { useRef, useState } from "preact/hooks";
 import type { Job, Sample, Samples as Page } from "../../made/api";
 import { useAsk } from "../../api/use";
@@ -13,6 +14,7 @@ import { Dash, Panel, Seg } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { isOver } from "../jobs/columns";
 import { marked } from "./repeats";
+import { turnsOf } from "./turns";
 import { w } from "./words";
 import "./samples.css";
 
@@ -40,17 +42,44 @@ const s = words({
         "{1} 个提示词中有 {0} 个：所有回答得分相同，学不到东西",
     ],
     more: ["Show more", "显示更多"],
+    tool_call: ["Tool call", "工具调用"],
+    tool_call_of: ["Tool call: {0}", "工具调用：{0}"],
+    tool_result: ["Tool result", "工具结果"],
+    beside: ["Beside the job…", "与其他作业对比…"],
+    beside_of: ["The same prompt in {0}", "{0} 中的同一提示词"],
+    beside_none: ["It has no sample of this prompt", "其中没有该提示词的样本"],
 });
 
 const PAGE = 32;
 
-/** One text; what it had said before is marked. */
+const Marked = ({ of }: { of: string }) => (
+    <pre class="sample-text" tabIndex={0}>
+        {marked(of).map((p) => (p.again ? <mark>{visible(p.text)}</mark> : visible(p.text)))}
+    </pre>
+);
+
+/** One text, turn by turn; what it had said before is marked. */
 function Said({ of }: { of: string | null }) {
     if (of === null) return <Dash />;
     return (
-        <pre class="sample-text" tabIndex={0}>
-            {marked(of).map((p) => (p.again ? <mark>{visible(p.text)}</mark> : visible(p.text)))}
-        </pre>
+        <>
+            {turnsOf(of).map((turn) =>
+                turn.kind === "said" ? (
+                    <Marked of={turn.text} />
+                ) : (
+                    <div class={`sample-turn ${turn.kind}`}>
+                        <p class="small dim">
+                            {turn.kind === "result"
+                                ? s("tool_result")
+                                : turn.tool
+                                  ? s("tool_call_of", visible(turn.tool))
+                                  : s("tool_call")}
+                        </p>
+                        <Marked of={turn.text} />
+                    </div>
+                ),
+            )}
+        </>
     );
 }
 
@@ -110,6 +139,48 @@ function Group({ of, over }: { of: Sample[]; over: boolean }) {
                     <Answer key={`${a.step}.${a.rank}`} of={a} withStep={over} />
                 ))}
             </ol>
+        </section>
+    );
+}
+
+/** Another job's answers to the prompt that is shown. */
+function Beside({ job, kind, prompt }: { job: Job; kind: string; prompt: string }) {
+    const other = query.value.get("beside") ?? "";
+    const jobs = useAsk("GET /v1/jobs", { query: { workload: job.workload, all: true, limit: 30 } });
+    const asked = useAsk(other ? "GET /v1/jobs/{id}/samples" : null, {
+        path: { id: other },
+        query: { kind, prompt, limit: 100 },
+    });
+    const others = (jobs.data?.jobs ?? []).filter((j) => j.id !== job.id);
+    return (
+        <section class="sample-group">
+            <header class="row wrap small">
+                <select
+                    class="field"
+                    aria-label={s("beside")}
+                    value={other}
+                    onChange={(e) => setQuery({ beside: e.currentTarget.value || null })}
+                >
+                    <option value="">{s("beside")}</option>
+                    {others.map((j) => (
+                        <option value={j.id}>{visible(j.name || j.id)}</option>
+                    ))}
+                </select>
+                {other && <span class="dim">{s("beside_of", visible(other))}</span>}
+            </header>
+            {!other ? null : asked.why ? (
+                <Refused why={asked.why} again={asked.again} />
+            ) : !asked.data ? (
+                <Loading rows={2} />
+            ) : asked.data.samples.length ? (
+                <ol class="sample-answers">
+                    {asked.data.samples.map((a) => (
+                        <Answer key={`${a.step}.${a.rank}`} of={a} withStep />
+                    ))}
+                </ol>
+            ) : (
+                <p class="small dim">{s("beside_none")}</p>
+            )}
         </section>
     );
 }
@@ -220,6 +291,7 @@ export function Samples({ job }: { job: Job }) {
                     {groups(page.samples).map((g) => (
                         <Group key={`${g[0]!.step}.${g[0]!.rank}`} of={g} over={prompt !== ""} />
                     ))}
+                    {prompt && <Beside job={job} kind={kind || "rollout"} prompt={prompt} />}
                     {page.next_cursor !== null && limit < 100 && (
                         <button type="button" class="btn" onClick={() => setLimit(100)}>
                             {s("more")}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.tsx - where the GPU-hours went: capacity split over time, by whom, and which jobs wasted them with what would have
-// spared it. ?by= ?for= ?of=NAME hold what is shown.
-import type { JobWaste, UsageSeries } from "../../made/api";
-import { useAsk } from "../../api/use";
-import { num } from "../../base/say";
+// page.tsx - where the GPU-hours went: what a lead reads first, capacity split over time, by whom, and which jobs wasted
+// them with what would have spared it. ?by= ?for= ?of=NAME hold what is shown.
+import type { JobWaste, Routes, UsageSeries } from "../../made/api";
+import { useAsk, type Asked } from "../../api/use";
+import { now, num } from "../../base/say";
 import { query, setQuery, withQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { Blank, Pending } from "../../kit/blank";
@@ -11,7 +11,11 @@ import { Dash, Head, Panel, Seg, shell, State, Text } from "../../kit/parts";
 import { short, Stack } from "../../kit/stack";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
-import { hours, partWord, PARTS, SLOT_OF, stackOf, worked, type Part } from "./sums";
+import { adviceOf } from "./advice";
+import { Failures } from "./failures";
+import { Lead } from "./leadview";
+import { monthsUntil, periodOf } from "./period";
+import { held, hours, partWord, PARTS, SLOT_OF, stackOf, worked, type Part } from "./sums";
 
 const w = words({
     by: ["By", "按"],
@@ -47,16 +51,14 @@ const w = words({
     redone: ["Redone", "重做"],
     total: ["Waste", "浪费"],
     advice: ["Advice", "建议"],
-    fewer_gpus: ["{0} {0|GPU|GPUs} would have done: {1} GPU-h spared", "用 {0} 张 GPU 即可，可省 {1} GPU 时"],
-    save_more_often: ["save every {0} steps: {1} GPU-h spared", "每 {0} 步保存一次，可省 {1} GPU 时"],
+    month: ["Month", "月份"],
+    a_month: ["Month (UTC)…", "月份（UTC）…"],
     two: ["A node with two labels counts in both pools.", "有两个标签的节点在两个池中各计一次。"],
 });
 
 const BY = ["cluster", "pool", "project", "user", "workload"] as const;
 type By = (typeof BY)[number];
 const byWord = (b: By) => (b === "cluster" ? w("cluster") : t(b));
-const PERIODS = { "1d": "1h", "7d": "6h", "30d": "1d", "90d": "1d" } as const;
-type Period = keyof typeof PERIODS;
 const h = (v: number | null) => (v === null ? <Dash /> : short(v));
 
 function sumOf(all: UsageSeries[], k: Part | "capacity" | "unknown"): number | null {
@@ -76,7 +78,6 @@ function Share({ s, most }: { s: UsageSeries; most: number }) {
 
 function seriesCols(by: By, all: UsageSeries[], chosen: string | null): Col<UsageSeries>[] {
     const whole = by === "cluster" || by === "pool";
-    const held = (s: UsageSeries) => (hours(s.used) ?? 0) + (hours(s.held_idle) ?? 0);
     const most = Math.max(0, ...all.map((s) => (whole ? (hours(s.capacity) ?? held(s)) : held(s))));
     const part = (k: Part, wide = true): Col<UsageSeries> => ({
         key: k,
@@ -148,13 +149,6 @@ function seriesCols(by: By, all: UsageSeries[], chosen: string | null): Col<Usag
     ];
 }
 
-const adviceOf = (j: JobWaste): string =>
-    j.advice === "fewer_gpus"
-        ? w("fewer_gpus", j.advised_gpus ?? "?", short(j.gain_hours))
-        : j.advice === "save_more_often"
-          ? w("save_more_often", j.save_freq ?? "?", short(j.gain_hours))
-          : "";
-
 const wasteCols = (): Col<JobWaste>[] => [
     {
         key: "job",
@@ -208,8 +202,9 @@ const wasteCols = (): Col<JobWaste>[] => [
     { key: "advice", title: w("advice"), draw: (j) => adviceOf(j) || <Dash />, csv: adviceOf },
 ];
 
-function Waste({ from }: { from: string }) {
-    const asked = useAsk("GET /v1/usage/jobs", { query: { from, limit: 50 } }, { topics: ["jobs"], every: 60_000 });
+type WasteAsked = Asked<Routes["GET /v1/usage/jobs"]["reply"]>;
+
+function Waste({ asked }: { asked: WasteAsked }) {
     const rows = asked.data?.jobs.filter((j) => j.waste_hours > 0);
     return (
         <Panel
@@ -251,13 +246,31 @@ function Figures({ all }: { all: UsageSeries[] }) {
     );
 }
 
+function Months({ value }: { value: string }) {
+    const months = monthsUntil(now.value);
+    return (
+        <select
+            class="field"
+            aria-label={w("month")}
+            value={months.includes(value) ? value : ""}
+            onChange={(e) => setQuery({ for: e.currentTarget.value || null })}
+        >
+            <option value="">{w("a_month")}</option>
+            {months.map((m) => (
+                <option value={m}>{m}</option>
+            ))}
+        </select>
+    );
+}
+
 export default function Usage() {
     const q = query.value;
     const by = (BY as readonly string[]).includes(q.get("by") ?? "") ? (q.get("by") as By) : "cluster";
-    const period = (q.get("for") ?? "") in PERIODS ? (q.get("for") as Period) : "1d";
+    const period = periodOf(q.get("for"), now.value);
+    const { from, to, step } = period;
     const of = q.get("of");
-    const step = PERIODS[period];
-    const asked = useAsk("GET /v1/usage", { query: { by, from: period, step } }, { every: 60_000 });
+    const asked = useAsk("GET /v1/usage", { query: { by, from, to, step } }, { every: 60_000 });
+    const waste = useAsk("GET /v1/usage/jobs", { query: { from, to, limit: 50 } }, { topics: ["jobs"], every: 60_000 });
     const all = asked.data?.series;
     const shown = all?.find((s) => s.name === of) ?? (by === "cluster" ? all?.[0] : undefined);
     const sums = all ?? [];
@@ -274,7 +287,7 @@ export default function Usage() {
                         ? w("sub", short(used), short(capacity), num((used / capacity) * 100))
                         : w("sub_held", short(used)))
                 }
-                cli={`argus report gpu --by ${by} --from ${shell(period)} --step ${step}`}
+                cli={`argus report gpu --by ${by} --from ${shell(from)}${to ? ` --to ${shell(to)}` : ""} --step ${step}`}
             />
             <div class="filters bar-of n-views">
                 <Seg
@@ -285,7 +298,7 @@ export default function Usage() {
                 />
                 <Seg
                     label={w("period")}
-                    value={period}
+                    value={period.word}
                     onChange={(v) => setQuery({ for: v === "1d" ? null : v })}
                     of={[
                         { value: "1d", says: w("d1") },
@@ -294,8 +307,10 @@ export default function Usage() {
                         { value: "90d", says: w("d90") },
                     ]}
                 />
+                <Months value={period.word} />
             </div>
             <div class="cols">
+                {by === "cluster" && <Lead period={period} waste={waste} />}
                 {asked.why || !all ? (
                     <Pending of={asked} lines={8} framed />
                 ) : !all.length ? (
@@ -341,7 +356,8 @@ export default function Usage() {
                         )}
                     </>
                 )}
-                <Waste from={period} />
+                <Waste asked={waste} />
+                {by === "cluster" && <Failures period={period} />}
             </div>
         </>
     );

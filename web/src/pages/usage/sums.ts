@@ -34,10 +34,13 @@ export function hours(points: (number | null)[]): number | null {
     return told.length ? told.reduce((sum, v) => sum + v, 0) / 3600 : null;
 }
 
+/** GPU-hours that jobs held, used or not. */
+export const held = (s: UsageSeries): number => (hours(s.used) ?? 0) + (hours(s.held_idle) ?? 0);
+
 /** 0 to 1: how much of what was used and measured worked; null: nobody measured. */
 export function worked(s: UsageSeries): number | null {
     const busy = hours(s.busy) ?? 0;
-    const measured = (hours(s.used) ?? 0) + (hours(s.held_idle) ?? 0) - (hours(s.unknown) ?? 0);
+    const measured = held(s) - (hours(s.unknown) ?? 0);
     return measured > 1e-9 ? Math.min(1, busy / measured) : null;
 }
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// lead.ts - what a lead reads first, computed: what each pool did in whole per cent that are 100 together, the same of the
+// period before, who had what, and who waits for how many GPUs. Nothing is drawn here.
+import type { JobItem, JobWaste, Quota, UsageSeries } from "../../made/api";
+import { ms } from "../../base/say";
+import { held, hours, PARTS, worked, type Part } from "./sums";
+
+/** Whole numbers that are `sum` together: what is left over goes to the largest remainders. */
+export function wholes(values: number[], sum = 100): number[] {
+    const total = values.reduce((a, b) => a + b, 0);
+    if (total <= 0) return values.map(() => 0);
+    const exact = values.map((v) => (v / total) * sum);
+    const out = exact.map(Math.floor);
+    const left = sum - out.reduce((a, b) => a + b, 0);
+    const order = exact.map((v, i) => ({ i, rest: v - Math.floor(v) })).sort((a, b) => b.rest - a.rest);
+    for (const { i } of order.slice(0, left)) out[i]!++;
+    return out;
+}
+
+export interface PoolShare {
+    name: string;
+    capacity: number;
+    /** In the order of PARTS: GPU-hours, and whole per cent that are 100 together. */
+    parts: { part: Part; hours: number; percent: number }[];
+    /** Per cent held; null: not known. */
+    held: number | null;
+    heldBefore: number | null;
+    /** 0 to 1, of what was measured. */
+    works: number | null;
+}
+
+function heldShare(s: UsageSeries | undefined): number | null {
+    const capacity = s ? hours(s.capacity) : null;
+    return s && capacity ? (held(s) / capacity) * 100 : null;
+}
+
+/** Pools without capacity are left out: there is no bar of nothing. */
+export function poolShares(now: UsageSeries[], before: UsageSeries[]): PoolShare[] {
+    return now
+        .filter((s) => (hours(s.capacity) ?? 0) > 0)
+        .map((s) => {
+            const of = PARTS.map((k) => Math.max(0, hours(s[k]) ?? 0));
+            const percent = wholes(of);
+            return {
+                name: s.name,
+                capacity: hours(s.capacity)!,
+                parts: PARTS.map((part, i) => ({ part, hours: of[i]!, percent: percent[i]! })),
+                held: heldShare(s),
+                heldBefore: heldShare(before.find((b) => b.name === s.name)),
+                works: worked(s),
+            };
+        })
+        .sort((a, b) => b.capacity - a.capacity);
+}
+
+export interface Account {
+    kind: "project" | "user";
+    name: string;
+    held: number;
+    /** GPU-hours that worked; null: nobody measured. */
+    computed: number | null;
+    idle: number;
+    quota: Quota | undefined;
+}
+
+/** Whoever held something in that time, most first, with what he may hold and holds now. */
+export function accounts(kind: Account["kind"], of: UsageSeries[], quotas: Quota[]): Account[] {
+    return of
+        .map((s) => {
+            return {
+                kind,
+                name: s.name,
+                held: held(s),
+                computed: worked(s) === null ? null : hours(s.busy),
+                idle: hours(s.held_idle) ?? 0,
+                quota: quotas.find((q) => q.kind === kind && q.name === s.name),
+            };
+        })
+        .filter((a) => a.held > 0)
+        .sort((a, b) => b.held - a.held);
+}
+
+export interface Waiting {
+    /** GPUs of a job: from, to; to null: and more. */
+    least: number;
+    most: number | null;
+    jobs: number;
+    gpus: number;
+    /** Milliseconds. */
+    median: number;
+    longest: number;
+    /** Who waits longest. */
+    id: string;
+}
+const SIZES: [number, number | null][] = [
+    [0, 0],
+    [1, 1],
+    [2, 4],
+    [5, 8],
+    [9, 16],
+    [17, 64],
+    [65, null],
+];
+const gpusOf = (j: JobItem) => j.nnodes * j.n_gpus_per_node;
+
+/** Those that wait, by the size of their gang; sizes that nobody waits for are left out. */
+export function waitingBySize(jobs: JobItem[], now: number): Waiting[] {
+    return SIZES.flatMap(([least, most]) => {
+        const mine = jobs
+            .filter((j) => Math.ceil(gpusOf(j)) >= least && (most === null || Math.ceil(gpusOf(j)) <= most))
+            .map((j) => ({ j, waits: Math.max(0, now - ms(j.queued_at)) }))
+            .sort((a, b) => a.waits - b.waits);
+        const last = mine[mine.length - 1];
+        if (!last) return [];
+        return [
+            {
+                least,
+                most,
+                jobs: mine.length,
+                gpus: mine.reduce((sum, x) => sum + gpusOf(x.j), 0),
+                median: mine[Math.floor((mine.length - 1) / 2)]!.waits,
+                longest: last.waits,
+                id: last.j.id,
+            },
+        ];
+    });
+}
+
+/** The job whose waste could have been spared most: by its advice, else the largest waste at all; null: none. */
+export function worstLoss(jobs: JobWaste[]): JobWaste | null {
+    const spared = (j: JobWaste) => j.gain_hours ?? 0;
+    const told = jobs.filter((j) => j.waste_hours > 0);
+    const best = [...told].sort((a, b) => spared(b) - spared(a) || b.waste_hours - a.waste_hours)[0];
+    return best ?? null;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// lead.test.ts - what a lead reads first, computed.
+import { expect, test } from "vitest";
+import type { JobItem, JobWaste, UsageSeries } from "../src/made/api";
+import { accounts, poolShares, waitingBySize, wholes, worstLoss } from "../src/pages/usage/lead";
+import { monthsUntil, periodOf } from "../src/pages/usage/period";
+
+const H = 3600;
+const series = (name: string, more: Partial<UsageSeries>): UsageSeries => ({
+    name,
+    capacity: [],
+    used: [],
+    held_idle: [],
+    blocked: [],
+    free: [],
+    draining: [],
+    broken: [],
+    foreign: [],
+    unknown: [],
+    busy: [],
+    ...more,
+});
+
+test("whole per cent are always 100 together", () => {
+    expect(wholes([1, 1, 1])).toEqual([34, 33, 33]);
+    expect(wholes([0, 0])).toEqual([0, 0]);
+    for (let seed = 1; seed < 500; seed++) {
+        const of = Array.from({ length: 7 }, (_, i) => (seed * (i + 3) * 7919) % (i * 97 + 11));
+        if (of.some((v) => v > 0)) expect(wholes(of).reduce((a, b) => a + b)).toBe(100);
+    }
+});
+
+test("a pool's bar is its capacity, beside the time before", () => {
+    const day = (used: number, free: number) =>
+        series("h20", { capacity: [(used + free) * H], used: [used * H], free: [free * H] });
+    const [one] = poolShares([day(61, 39), series("gone", {})], [day(40, 60)]);
+    expect(one!.parts.reduce((sum, x) => sum + x.hours, 0)).toBeCloseTo(one!.capacity);
+    expect(one!.parts.find((x) => x.part === "used")!.percent).toBe(61);
+    expect([one!.held, one!.heldBefore]).toEqual([61, 40]);
+    expect(poolShares([day(1, 1)], [])[0]!.heldBefore).toBeNull();
+});
+
+test("who held nothing is not told, and what nobody measured is no nought", () => {
+    const told = accounts(
+        "user",
+        [
+            series("bob", { used: [2 * H], held_idle: [0], unknown: [2 * H], busy: [0] }),
+            series("alice", { used: [6 * H], held_idle: [2 * H], unknown: [0], busy: [3 * H] }),
+            series("carol", { used: [0], held_idle: [0] }),
+        ],
+        [],
+    );
+    expect(told.map((a) => [a.name, a.held, a.computed])).toEqual([
+        ["alice", 8, 3],
+        ["bob", 2, null],
+    ]);
+});
+
+test("who waits is told by the size of the gang", () => {
+    const now = Date.parse("2026-11-01T12:00:00Z");
+    const job = (id: string, gpus: number, hours: number) =>
+        ({
+            id,
+            nnodes: Math.max(1, gpus / 8),
+            n_gpus_per_node: Math.min(8, gpus),
+            queued_at: new Date(now - hours * 3600_000).toISOString(),
+        }) as JobItem;
+    const told = waitingBySize([job("a", 1, 1), job("b", 8, 2), job("c", 8, 5), job("d", 128, 3), job("e", 0, 9)], now);
+    expect(told.map((x) => [x.least, x.most, x.jobs, x.gpus, x.id])).toEqual([
+        [0, 0, 1, 0, "e"],
+        [1, 1, 1, 1, "a"],
+        [5, 8, 2, 16, "c"],
+        [65, null, 1, 128, "d"],
+    ]);
+    expect(told[2]).toMatchObject({ median: 2 * 3600_000, longest: 5 * 3600_000 });
+});
+
+test("the worst loss is the one that its advice would have spared most of", () => {
+    const job = (id: string, waste_hours: number, gain_hours: number) => ({ id, waste_hours, gain_hours }) as JobWaste;
+    expect(worstLoss([job("a", 9, 0), job("b", 4, 3), job("c", 2, 2)])!.id).toBe("b");
+    expect(worstLoss([job("a", 1, 0), job("b", 4, 0)])!.id).toBe("b");
+    expect(worstLoss([job("a", 0, 0)])).toBeNull();
+});
+
+test("a period is days back from now, or a month in UTC with the month before it", () => {
+    const now = Date.parse("2026-01-15T08:00:00Z");
+    expect(monthsUntil(now, 3)).toEqual(["2026-01", "2025-12", "2025-11"]);
+    expect(periodOf("2025-12", now)).toEqual({
+        word: "2025-12",
+        from: "2025-12-01T00:00:00Z",
+        to: "2026-01-01T00:00:00Z",
+        step: "1d",
+        before: { from: "2025-11-01T00:00:00Z", to: "2025-12-01T00:00:00Z" },
+    });
+    expect(periodOf("2026-01", now).to).toBeUndefined();
+    expect(periodOf("7d", now).before).toEqual({ from: "14d", to: "7d" });
+    for (const odd of [null, "", "2031-01", "2025-13", "3d", "constructor"]) expect(periodOf(odd, now).word).toBe("1d");
+});
