@@ -553,7 +553,7 @@ static void run_world(uint64_t number)
 static void test_random_worlds(void **state)
 {
     const char *one = getenv("ARGUS_WORLD");
-    uint64_t worlds = getenv("ARGUS_NIGHTLY") ? 10000 : 200;
+    uint64_t worlds = getenv("ARGUS_NIGHTLY") ? 10000 : 100;
     (void)state;
     if (one) {
         run_world(strtoull(one, NULL, 10));
