@@ -45,7 +45,7 @@ void due_free(struct due *d)
 static void roster_put(struct due *d, struct live *l, enum live_roster which, bool is_in)
 {
     struct roster *r = &d->of[which];
-    size_t *place = &l->place[which];
+    uint32_t *place = &l->place[which];
     if (is_in == (*place > 0))
         return;
     if (!is_in) {
@@ -59,7 +59,7 @@ static void roster_put(struct due *d, struct live *l, enum live_roster which, bo
         r->v = xrealloc(r->v, r->cap, sizeof(struct live *));
     }
     r->v[r->n++] = l;
-    *place = r->n;
+    *place = (uint32_t)r->n;
 }
 
 static struct live *roster_next(const struct roster *r, size_t *pos)
@@ -80,7 +80,7 @@ void due_tidy(struct due *d)
         for (size_t k = 0; k < r->n; k++)
             if (r->v[k]) {
                 r->v[n++] = r->v[k];
-                r->v[n - 1]->place[i] = n;
+                r->v[n - 1]->place[i] = (uint32_t)n;
             }
         r->n = n;
         r->gaps = 0;

@@ -21,13 +21,6 @@
 #include "base/str.h"
 #include "base/text.h"
 
-struct jobs_waiter {
-    struct jobs_waiter *next;
-    struct live *live;
-    jobs_wait_f cb;
-    void *arg;
-};
-
 struct jobs *jobs_new(const struct jobs_parts *parts)
 {
     unsigned char seed[16];
@@ -61,13 +54,16 @@ static void live_free(struct live *l)
     record_extra_release(&l->extra);
     free(l->needs);
     job_free(l->job);
-    for (size_t i = 0; i < LIVE_SLOTS; i++)
+    for (size_t i = 0; l->kept && i < LIVE_SLOTS; i++)
         free(l->kept[i]);
+    free(l->kept);
     free(l);
 }
 
 void *live_keep(struct live *l, enum live_slot slot, size_t size)
 {
+    if (!l->kept)
+        l->kept = xcalloc(LIVE_SLOTS, sizeof(*l->kept));
     if (!l->kept[slot])
         l->kept[slot] = xcalloc(1, size);
     return l->kept[slot];
@@ -75,7 +71,7 @@ void *live_keep(struct live *l, enum live_slot slot, size_t size)
 
 const void *live_kept(const struct live *l, enum live_slot slot)
 {
-    return l->kept[slot];
+    return l->kept ? l->kept[slot] : NULL;
 }
 
 void jobs_free(struct jobs *js)
@@ -348,9 +344,9 @@ struct jobs_waiter *jobs_wait(struct live *l, jobs_wait_f cb, void *arg)
 {
     struct jobs_waiter *w = xcalloc(1, sizeof(*w));
     struct reason told;
-    jobs_reason(l, &told, &l->told_position);
-    memcpy(l->told_code, told.code, sizeof(l->told_code));
     *w = (struct jobs_waiter){.next = l->waiters, .live = l, .cb = cb, .arg = arg};
+    jobs_reason(l, &told, &w->told_position);
+    memcpy(w->told_code, told.code, sizeof(w->told_code));
     l->waiters = w;
     jobs_follow_due(l);
     return w;

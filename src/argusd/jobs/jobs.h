@@ -46,22 +46,20 @@ struct live {
     struct record_extra extra;
     char *needs; /* what its code asks of a node, see jobs_ops; of one that waits, NULL = nothing */
     struct jobs *jobs;
-    size_t place[LIVE_ROSTERS];            /* from 1; 0: it is not in that list */
+    uint32_t place[LIVE_ROSTERS];          /* from 1; 0: it is not in that list */
     struct heap_item span_due, look, wait; /* of the heaps of due.h */
 
-    bool has_dir;           /* jobs/<id> was made for it, or may have been: it had an attempt */
-    bool pausing;           /* the scheduler holds it for its restart's backoff */
-    int restored_attempts;  /* its attempts at the start of argusd, unless it was queued; else 0 */
-    usec_t accepted_at;     /* monotonic: when Ray took the attempt under our eyes */
-    void *kept[LIVE_SLOTS]; /* the services' own */
-    int busy;               /* asynchronous work that still points here */
-    bool over;              /* ended: freed once that is on disk and nobody is busy with it */
+    bool has_dir;          /* jobs/<id> was made for it, or may have been: it had an attempt */
+    bool pausing;          /* the scheduler holds it for its restart's backoff */
+    int restored_attempts; /* its attempts at the start of argusd, unless it was queued; else 0 */
+    usec_t accepted_at;    /* monotonic: when Ray took the attempt under our eyes */
+    void **kept;           /* the services' own, by enum live_slot; NULL: none asked yet */
+    int busy;              /* asynchronous work that still points here */
+    bool over;             /* ended: freed once that is on disk and nobody is busy with it */
     uint64_t end_batch;
     struct live *ended_next;
 
     struct jobs_waiter *waiters;
-    char told_code[JOB_REASON_CODE_MAX]; /* what the waiters were told: another reason wakes them */
-    int told_position;
     uint64_t act_batch;
     bool act_queued;
     struct live *act_next;

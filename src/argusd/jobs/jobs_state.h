@@ -10,6 +10,16 @@ struct due;
 struct foresight;
 struct lanes;
 
+/* Somebody who waits for news of a job. */
+struct jobs_waiter {
+    struct jobs_waiter *next;
+    struct live *live;
+    jobs_wait_f cb;
+    void *arg;
+    char told_code[JOB_REASON_CODE_MAX]; /* the reason that he knows: another one wakes him */
+    int told_position;
+};
+
 /* What Prometheus is told that no table has; since this start of argusd. */
 struct jobs_counts {
     uint64_t ended[JOB_STATE_END]; /* by state */

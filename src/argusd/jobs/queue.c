@@ -333,6 +333,14 @@ void jobs_admit(struct jobs *js, usec_t now)
     expo_spans_add(&js->seen.passes, clock_mono() - began);
 }
 
+static bool queue_is_news(const struct live *l, const char *code, int position)
+{
+    bool is_news = false;
+    for (const struct jobs_waiter *w = l->waiters; w; w = w->next)
+        is_news |= position != w->told_position || strcmp(code, w->told_code) != 0;
+    return is_news;
+}
+
 /* Somebody waits for news of it: another reason or place is news, other numbers are not. */
 static void tell_reason(struct live *l)
 {
@@ -341,7 +349,7 @@ static void tell_reason(struct live *l)
     if (!l->waiters || l->job->state != JOB_QUEUED)
         return;
     jobs_reason(l, &now, &position);
-    if (position != l->told_position || strcmp(now.code, l->told_code) != 0)
+    if (queue_is_news(l, now.code, position))
         jobs_wake(l);
 }
 

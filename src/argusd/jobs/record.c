@@ -348,8 +348,8 @@ void record_detail(const struct job *j, const struct record_extra *x, struct buf
         field_to_json(&exit_table, j, FIELD_ALL, FIELD_ROW, &o, "exit");
     if (j->finding != FINDING_NONE)
         jout_str(&o, "finding", record_finding_word(j, x));
-    if (j->proof.checked_at)
-        field_to_json(&proof_table, &j->proof, FIELD_ALL, FIELD_ROW, &o, "proof");
+    if (job_proof(j)->checked_at)
+        field_to_json(&proof_table, job_proof(j), FIELD_ALL, FIELD_ROW, &o, "proof");
     field_put_members(&extra_table, x, FIELD_ALL, FIELD_ROW, &o);
     if (j->flags & JOB_FLAG_HUNG)
         field_put_members(&hang_table, x, FIELD_ALL, FIELD_ROW, &o);
@@ -385,6 +385,15 @@ static void get_exit(const json_t *v, struct job *j)
     j->has_exit = true;
     j->exit_code = -1;
     field_from_json(&exit_table, v, FIELD_ALL, j);
+}
+
+static void get_proof(const json_t *v, struct job *j)
+{
+    struct proof proof = *job_proof(j);
+    if (!v)
+        return;
+    field_from_json(&proof_table, v, FIELD_ALL, &proof);
+    job_set_proof(j, &proof);
 }
 
 static void get_restart(const json_t *v, struct restart *r)
@@ -461,7 +470,7 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
     get_watch(json_get_object(v, "watch"), j);
     get_exit(json_get_object(v, "exit"), j);
     get_finding(json_get_str(v, "finding", NULL), j, x);
-    field_from_json(&proof_table, json_get_object(v, "proof"), FIELD_ALL, &j->proof);
+    get_proof(json_get_object(v, "proof"), j);
     field_from_json(&extra_table, v, FIELD_ALL, x);
     field_from_json(&hang_table, v, FIELD_ALL, x);
     x->metrics_trouble = metric_trouble_from_json(json_get_object(v, "metrics"));
@@ -476,12 +485,13 @@ static void get_detail(const json_t *v, struct job *j, struct record_extra *x)
 
 static void copy_texts(const struct store_job *row, struct job *j)
 {
-    j->id = xstrdup(row->id);
-    j->name = xstrdup(str_or(row->name, ""));
-    j->user = xstrdup(str_or(row->user, ""));
-    j->project = xstrdup(str_or(row->project, ""));
-    j->workload = xstrdup(str_or(row->workload, ""));
-    j->cluster = xstrdup(str_or(row->cluster, ""));
+    const struct job_texts texts = {.id = row->id,
+                                    .name = row->name,
+                                    .user = row->user,
+                                    .project = row->project,
+                                    .workload = row->workload,
+                                    .cluster = row->cluster};
+    job_set_texts(j, &texts);
     j->pool = xstrdup(str_or(row->pool, ""));
     j->spec = xstrdup(str_or(row->spec, ""));
     job_set_reason(j, row->reason_code, NULL, row->reason_text);

@@ -425,7 +425,7 @@ static char *view_finding(const struct job *job,
     saying_say(eyes, job->id, why->code, why->text, &said);
     const struct brief_page brief = {.class = record_finding_word(job, extra),
                                      .sentence = said.text,
-                                     .node = *job->proof.node ? job->proof.node : NULL};
+                                     .node = *job_proof(job)->node ? job_proof(job)->node : NULL};
     char *text = field_to_text(&view_brief_table, &brief, FIELD_ALL, FIELD_PAGE);
     said_release(&said);
     return text;
@@ -562,7 +562,7 @@ void view_job(struct jout *j,
     p.item.nodes = (struct field_list){.v = job->gang.v, .n = job->gang.n};
     view_fill_attempts(&p, job, eyes);
     view_fill_paths(&p, settings, job);
-    view_fill_proof(&p, &job->proof, imports);
+    view_fill_proof(&p, job_proof(job), imports);
     view_fill_restart(&p.restart, &job->restart);
     view_fill_exit(&p, job);
     view_fill_texts(&p, settings, job, extra, eyes);

@@ -20,12 +20,13 @@ static struct job *queued_job(void)
 {
     struct job *j = job_new();
     j->seq = 7;
-    j->id = xstrdup("train-7");
-    j->name = xstrdup("it's");
-    j->user = xstrdup("ann");
-    j->project = xstrdup("p");
-    j->workload = xstrdup("grpo");
-    j->cluster = xstrdup("default");
+    const struct job_texts texts = {.id = "train-7",
+                                    .name = "it's",
+                                    .user = "ann",
+                                    .project = "p",
+                                    .workload = "grpo",
+                                    .cluster = "default"};
+    job_set_texts(j, &texts);
     j->pool = xstrdup("");
     j->spec = xstrdup("workload: grpo\n");
     j->priority = 60;
@@ -111,6 +112,15 @@ static void assert_same_gang(const struct gang *a, const struct gang *b)
     }
 }
 
+static void assert_same_proof(const struct proof *a, const struct proof *b)
+{
+    assert_int_equal(a->on_worker, b->on_worker);
+    assert_string_equal(a->node, b->node);
+    assert_string_equal(a->driver_ip, b->driver_ip);
+    assert_int_equal(a->pid, b->pid);
+    assert_int_equal(a->checked_at, b->checked_at);
+}
+
 static void assert_same_job(const struct job *a, const struct job *b)
 {
     assert_string_equal(a->id, b->id);
@@ -131,6 +141,7 @@ static void assert_same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->stop_cause, b->stop_cause);
     assert_int_equal(a->stop_asked_at, b->stop_asked_at);
     assert_same_gang(&a->gang, &b->gang);
+    assert_same_proof(job_proof(a), job_proof(b));
     assert_true(str_eq(a->held_by, b->held_by));
     assert_int_equal(a->ran, b->ran);
     assert_same_restart(&a->restart, &b->restart);
@@ -163,6 +174,22 @@ static void check_round(const struct job *j)
     assert_string_equal(x.verl, "0.9.1");
     record_extra_release(&x);
     job_free(back);
+}
+
+static void test_where_its_driver_runs(void **state)
+{
+    struct job *j = queued_job();
+    (void)state;
+    const struct proof proof = {.on_worker = 1,
+                                .driver_ip = "10.0.0.2",
+                                .node = "w1",
+                                .pid = 77,
+                                .checked_at = 1200 * USEC_SEC};
+    check_round(j); /* nobody has looked yet */
+    job_set_proof(j, &proof);
+    assert_same_proof(job_proof(j), &proof);
+    check_round(j);
+    job_free(j);
 }
 
 static void test_a_whole_life(void **state)
@@ -335,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_whole_life),
+        cmocka_unit_test(test_where_its_driver_runs),
         cmocka_unit_test(test_a_row_without_a_stopwatch),
         cmocka_unit_test(test_words_of_a_newer_store),
         cmocka_unit_test(test_a_row_with_names_alone),

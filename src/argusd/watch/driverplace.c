@@ -30,11 +30,12 @@ static bool read_proof(const struct cluster *c, const struct ray_job *rj, struct
 
 void driverplace_check(const struct cluster *c, struct live *l, const struct ray_job *rj)
 {
-    struct proof *old = &l->job->proof, p;
+    const struct proof *old = job_proof(l->job);
+    struct proof p;
     if ((old->checked_at && (old->pid || !rj->driver_ip)) || !read_proof(c, rj, &p))
         return;
     bool first = !old->checked_at;
-    *old = p;
+    job_set_proof(l->job, &p);
     char text[400];
     const char *message = p.on_worker ? "driver_placed" : "driver_on_head";
     message_write(text, sizeof(text),

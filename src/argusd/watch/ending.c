@@ -326,7 +326,7 @@ void ending_by_exit(struct findings *fs,
                                          .oom_kills = x->oom_kills > 0 ? x->oom_kills : 0,
                                          .oom_unsure = x->oom_unsure,
                                          .oom_line = *x->oom_line ? x->oom_line : NULL,
-                                         .odd_node = x->oom_kills > 0 ? j->proof.node : NULL,
+                                         .odd_node = x->oom_kills > 0 ? job_proof(j)->node : NULL,
                                          .stopped = str_starts(x->cause, "stopped"),
                                          .stopped_reason = *x->stop_reason ? x->stop_reason : NULL,
                                          .not_started = !strcmp(x->cause, "start_failed"),
@@ -346,7 +346,8 @@ static void tell_lost(const struct live *l, bool never, bool killed, struct endi
                  : killed       ? "attempt_shepherd_killed"
                  : e->head_lost ? "attempt_head_silent"
                                 : "attempt_node_silent";
-    message_write(e->text, sizeof(e->text), MESSAGE_ARGS(MESSAGE_STR("node", l->job->proof.node)));
+    message_write(e->text, sizeof(e->text),
+                  MESSAGE_ARGS(MESSAGE_STR("node", job_proof(l->job)->node)));
 }
 
 void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, bool head_lost)
@@ -363,7 +364,8 @@ void ending_lost(struct findings *fs, const struct metrics *ms, struct live *l, 
                        .fault_at = ending_wall(sight_of(l)->beat_at),
                        .noticed_at = j->unknown_since};
     tell_lost(l, never, killed, &e);
-    const char *node = *j->proof.node ? j->proof.node : str_or(gang_driver(&j->gang), "its node");
+    const char *seen = job_proof(j)->node;
+    const char *node = *seen ? seen : str_or(gang_driver(&j->gang), "its node");
     struct findings_end end = {.facts = {.not_started = never,
                                          .shepherd_killed = killed,
                                          .lost_node = never || head_lost || killed ? NULL : node}};

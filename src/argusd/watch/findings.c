@@ -502,7 +502,7 @@ void findings_ask(struct findings *fs,
     t->d.start_says = copy(end->facts.start_says);
     t->d.oom_line = copy(end->facts.oom_line);
     t->d.nan_text = copy(end->facts.nan_text);
-    t->d.node = copy(*j->proof.node ? j->proof.node : gang_driver(&j->gang));
+    t->d.node = copy(*job_proof(j)->node ? job_proof(j)->node : gang_driver(&j->gang));
     t->d.is_given = end->given != FINDING_NONE;
     t->d.given = end->given;
     t->d.whole = copy(end->whole);

@@ -137,7 +137,7 @@ static bool awaits_proof(const struct live *l, usec_t now)
     const struct sight *s = sight_of(l);
     bool answers = !s->ray_since || s->ray == WITNESS_RAY_PENDING ||
                    s->ray == WITNESS_RAY_RUNNING || s->ray == WITNESS_RAY_OVER;
-    return !l->job->proof.checked_at && answers && now - s->files_since < PROOF_PATIENCE;
+    return !job_proof(l->job)->checked_at && answers && now - s->files_since < PROOF_PATIENCE;
 }
 
 /* Its head was lost while it was there, under our eyes or before. */

@@ -86,8 +86,21 @@ struct job *job_new(void)
 {
     struct job *j = xcalloc(1, sizeof(*j));
     j->read = xcalloc(1, sizeof(*j->read));
-    j->proof.on_worker = j->share = -1;
+    j->share = -1;
     return j;
+}
+
+void job_set_texts(struct job *j, const struct job_texts *texts)
+{
+    const char *from[] = {texts->id,      texts->name,     texts->user,
+                          texts->project, texts->workload, texts->cluster};
+    char **to[] = {&j->id, &j->name, &j->user, &j->project, &j->workload, &j->cluster};
+    size_t n = 0, sizes[array_len(from)];
+    for (size_t i = 0; i < array_len(from); i++)
+        n += sizes[i] = strlen(str_or(from[i], "")) + 1;
+    char *at = xmalloc(n); /* the first text: job_free() frees the block by it */
+    for (size_t i = 0; i < array_len(from); at += sizes[i++])
+        *to[i] = memcpy(at, str_or(from[i], ""), sizes[i]);
 }
 
 char *job_pools(const struct spec *spec)
@@ -101,12 +114,13 @@ char *job_pools(const struct spec *spec)
 struct job *job_of_spec(const struct spec *spec, const struct job_given *given)
 {
     struct job *j = job_new();
-    j->id = xstrdup(given->id);
-    j->name = xstrdup(str_or(spec->name, ""));
-    j->user = xstrdup(given->user);
-    j->project = xstrdup(str_or(spec->project, ""));
-    j->workload = xstrdup(workload_to_string((enum workload)spec->workload));
-    j->cluster = xstrdup(given->cluster);
+    const struct job_texts texts = {.id = given->id,
+                                    .name = spec->name,
+                                    .user = given->user,
+                                    .project = spec->project,
+                                    .workload = workload_to_string((enum workload)spec->workload),
+                                    .cluster = given->cluster};
+    job_set_texts(j, &texts);
     j->pool = given->taken_pool ? given->taken_pool : job_pools(spec);
     j->spec = xstrdup(given->text);
     j->priority = (int)spec->priority;
@@ -144,16 +158,34 @@ void job_free(struct job *j)
         free(j->attempts[i].node);
     }
     free(j->attempts);
-    char *texts[] = {j->id,      j->name, j->user, j->project, j->workload,
-                     j->cluster, j->pool, j->spec, j->held_by};
-    for (size_t i = 0; i < array_len(texts); i++)
-        free(texts[i]);
+    free(j->id); /* and the texts behind it */
+    free(j->pool);
+    free(j->spec);
+    free(j->held_by);
+    free(j->proof);
     free(j->reason);
     gang_release(&j->gang);
     restart_release(&j->restart);
     job_forget_read(j);
     free(j->read);
     free(j);
+}
+
+const struct proof *job_proof(const struct job *j)
+{
+    static const struct proof none = {.on_worker = -1};
+    return j->proof ? j->proof : &none;
+}
+
+void job_set_proof(struct job *j, const struct proof *proof)
+{
+    struct proof *new = NULL;
+    if (proof) {
+        new = xmalloc(sizeof(*new));
+        *new = *proof;
+    }
+    free(j->proof);
+    j->proof = new;
 }
 
 void reason_set(struct reason *r, const char *code, const char *message, const char *text)

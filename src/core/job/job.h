@@ -128,10 +128,11 @@ struct job_read {
 };
 
 struct job {
-    int64_t seq;                                                  /* order of submission */
-    char *id, *name, *user, *project, *workload, *cluster, *pool; /* name, pool may be "" */
-    char *spec;                                                   /* the text as given */
-    struct job_read *read;                                        /* of job_new(), never NULL */
+    int64_t seq;                                           /* order of submission */
+    char *id, *name, *user, *project, *workload, *cluster; /* by job_set_texts(); name may be "" */
+    char *pool;                                            /* may be "" */
+    char *spec;                                            /* the text as given */
+    struct job_read *read;                                 /* of job_new(), never NULL */
     int priority;
     struct demand demand;
     struct job_limits limits;
@@ -159,10 +160,16 @@ struct job {
     int exit_code; /* -1 when a signal ended it */
     char exit_signal[24];
     enum finding_class finding; /* why it failed; FINDING_NONE = not known, or not yet */
-    struct proof proof;
+    struct proof *proof;        /* NULL: not known yet; read by job_proof() */
 };
 
 struct job *job_new(void);
+/* What it is called, whose it is, of which kind and where: a NULL text is "". All are copied into
+ * one block, since 10,000 jobs may wait and each of these texts is short. Once for a job. */
+struct job_texts {
+    const char *id, *name, *user, *project, *workload, *cluster;
+};
+void job_set_texts(struct job *j, const struct job_texts *texts);
 /* What a new job is besides its spec. All borrowed. */
 struct job_given {
     const char *id, *user, *cluster;
@@ -178,6 +185,10 @@ struct job *job_of_spec(const struct spec *spec, const struct job_given *given);
 /* Another text, copied; what the old one meant is forgotten. */
 void job_set_spec(struct job *j, const char *text);
 void job_free(struct job *j); /* NULL is fine */
+
+/* Where its driver runs; nothing is known while it waits. Borrowed until that changes. */
+const struct proof *job_proof(const struct job *j);
+void job_set_proof(struct job *j, const struct proof *proof); /* copied; NULL: not known */
 
 /* Why it is as it is, empty without a reason; of a queued job: ask the scheduler instead. Borrowed
  * until it changes. */

@@ -50,7 +50,7 @@ static void admit(struct job *j, const struct job_event *e, usec_t now)
     gang_copy(&j->gang, e->gang);
     j->restart.pause = j->ran = 0;
     j->state = JOB_STARTING;
-    j->proof = (struct proof){.on_worker = -1};
+    job_set_proof(j, NULL);
     job_set_reason(j, "submitting", NULL, "{}");
 }
 
@@ -138,14 +138,14 @@ static void job_event_go_back(struct job *j)
     j->stop_cause = STOP_NONE;
     gang_release(&j->gang);
     j->finding = FINDING_NONE;
-    j->proof = (struct proof){.on_worker = -1};
+    job_set_proof(j, NULL);
 }
 
 /* The node that may be at fault; NULL: none. */
 static const char *blamed_node(const struct job *j, const struct job_end *end)
 {
     enum finding_class finding = finding_of(j, end);
-    const char *node = *j->proof.node ? j->proof.node : gang_driver(&j->gang);
+    const char *seen = job_proof(j)->node, *node = *seen ? seen : gang_driver(&j->gang);
     return finding_class_is(finding, FINDING_NAMES_NODE)    ? end->node
            : finding_class_is(finding, FINDING_BLAMES_NODE) ? str_or(end->node, node)
                                                             : NULL;

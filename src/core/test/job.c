@@ -33,8 +33,7 @@ static struct job *new_job(void)
 {
     struct moment m = at(1000);
     struct job *j = job_new();
-    set_str(&j->id, "t1");
-    set_str(&j->user, "alice");
+    job_set_texts(j, &(struct job_texts){.id = "t1", .user = "alice"});
     j->queued_at = 1000;
     j->demand.nnodes = 1;
     stopwatch_start(&j->watch, &m);
@@ -680,6 +679,24 @@ static void test_every_change_has_a_cause(void **state)
     gang_release(&gang);
 }
 
+static void test_texts_and_proof(void **state)
+{
+    struct job *j = new_job();
+    (void)state;
+    assert_string_equal(j->id, "t1");
+    assert_string_equal(j->name, "");
+    assert_string_equal(j->user, "alice");
+    assert_string_equal(j->cluster, "");
+    assert_int_equal(job_proof(j)->on_worker, -1);
+    assert_string_equal(job_proof(j)->node, "");
+    job_set_proof(j, &(struct proof){.on_worker = 1, .node = "w1", .checked_at = 7});
+    assert_int_equal(job_proof(j)->on_worker, 1);
+    assert_string_equal(job_proof(j)->node, "w1");
+    job_set_proof(j, NULL);
+    assert_int_equal(job_proof(j)->checked_at, 0);
+    job_free(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -706,6 +723,7 @@ int main(void)
         cmocka_unit_test(test_slots_are_kept_for_a_look),
         cmocka_unit_test(test_slots_are_not_kept),
         cmocka_unit_test(test_random_events),
+        cmocka_unit_test(test_texts_and_proof),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

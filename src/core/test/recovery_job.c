@@ -24,7 +24,7 @@ static struct job *job_with(int n, enum job_state state)
     j->n_attempts = n;
     j->attempts = xcalloc((size_t)n, sizeof(*j->attempts));
     j->state = state;
-    j->user = xstrdup("ann");
+    job_set_texts(j, &(struct job_texts){.user = "ann"});
     j->queued_at = 50 * S;
     j->demand = (struct demand){.nnodes = 2, .gpus_per_node = 4};
     return j;
