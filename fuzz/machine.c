@@ -66,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     raylet_read_look(text, size, &want, USEC_SEC, &look);
     check_end(&look.end);
     free(look.cards);
+    free(look.rdma);
     assert(look.n_jobs <= RAYLET_JOBS_MAX && (look.trouble[0] != 0) == (look.trouble_code[0] != 0));
     trouble_read(text, size, &t, "", &r);
     assert(r.trouble != SSH_OK && r.text[0] == '{');

@@ -78,6 +78,7 @@ static void raylet_tell(struct raylet_call *c, const struct ssh_result *r)
             ret->look.end = c->end;
         c->look_cb(&ret->look, c->arg);
         free(ret->look.cards);
+        free(ret->look.rdma);
     } else if (c->exporter_cb) {
         if (is_answer)
             raylet_read_exporter(r->out, r->out_len, &c->exporter, &ret->exporter);

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/strv.h"
 #include "core/figure/gpu_card.h"
+#include "core/figure/rdma.h"
 #include "ssh/ssh.h"
 
 /* Copied. NULL or 0 = Ray's own choice. */
@@ -134,6 +135,7 @@ struct raylet_look {
     /* What the driver says, by a reader that runs beside the raylet and that the look starts where
      * it does not; NULL = nothing. Borrowed until the callback returns. */
     struct gpu_sample *cards;
+    struct rdma_counts *rdma; /* of its InfiniBand and RoCE ports; NULL = none. Borrowed likewise */
 };
 typedef void (*raylet_look_f)(const struct raylet_look *r, void *arg);
 

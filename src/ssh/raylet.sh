@@ -453,8 +453,26 @@ look() { # temp_dir root root_mark cards
         echo STEP=cards
         cards "$4/$(uname -m)/argus-gpus"
     fi
+    echo STEP=rdma
+    rdma
     echo STEP=end
     end looked
+}
+
+# What its InfiniBand and RoCE ports have counted, in words of 4 bytes, and when: Ray tells of neither. No process for each
+# of these files, of which none is longer than a page.
+rdma() {
+    read -r up _ </proc/uptime
+    echo "UPTIME=$up"
+    left=129 # one more than is believed (core/figure/rdma.h)
+    for at in /sys/class/infiniband/*/ports/*/counters; do
+        received='' sent=''
+        read -r received 2>/dev/null <"$at/port_rcv_data" && read -r sent 2>/dev/null <"$at/port_xmit_data" || continue
+        [ "$left" -gt 0 ] || break
+        left=$((left - 1))
+        port=${at#/sys/class/infiniband/}
+        echo "RDMA=$received $sent ${port%/counters}"
+    done
 }
 
 # ---- what the driver says of its GPUs ----

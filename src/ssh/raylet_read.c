@@ -249,7 +249,7 @@ struct health {
     bool has_disk, has_shm, has_root_time;
     uint64_t disk_free, shm_free;
     usec_t root_write;
-    double clock;
+    double clock, up;
     struct machine_gpus gpus;
     bool has_nvidia;
 };
@@ -282,6 +282,15 @@ static void raylet_read_job(const char *value,
         ret->jobs[ret->n_jobs++] = job;
 }
 
+/* "<received> <sent> <device>/ports/<port>". A driver without a counter says so in words there. */
+static void raylet_read_rdma(const char *value, struct raylet_look *ret)
+{
+    const uint64_t none = UINT64_MAX;
+    uint64_t received = answer_number(&value, none, none), sent = answer_number(&value, none, none);
+    if (received != none && sent != none && *value)
+        rdma_add(&ret->rdma, value, received, sent);
+}
+
 /* "<uptime> <seconds> <number> <device>": only those after which a GPU is not to be used, and only
  * fresh ones, since the kernel's log keeps them when the GPU was reset long ago. */
 static void read_xid(const char *value, struct health *h)
@@ -306,6 +315,8 @@ static void read_health(const struct answer *a, struct health *h)
         answer_text(value, h->step, sizeof(h->step));
     else if (answer_is(a, "CLOCK"))
         h->clock = machine_read_clock(value);
+    else if (answer_is(a, "UPTIME"))
+        h->up = machine_read_clock(value);
     else if (answer_is(a, "DISK_KB"))
         h->has_disk = machine_read_space(value, &size, &h->disk_free);
     else if (answer_is(a, "SHM_KB"))
@@ -422,6 +433,8 @@ static void raylet_take_measures(const struct health *h, usec_t began, struct ra
     ret->shm_free = h->shm_free;
     ret->has_clock = h->clock > 0 && began;
     ret->skew = ret->has_clock ? (int64_t)(h->clock * 1e6) - (int64_t)began : 0;
+    if (ret->rdma)
+        ret->rdma->up = (usec_t)(h->up * 1e6);
 }
 
 static void judge_rest(const struct health *h,
@@ -461,6 +474,8 @@ void raylet_read_look(const char *text,
         read_health(&a, &h);
         if (answer_is(&a, "JOB"))
             raylet_read_job(a.value, want, &h, ret);
+        else if (answer_is(&a, "RDMA"))
+            raylet_read_rdma(a.value, ret);
         else if (answer_is(&a, "GPU_USER")) {
             ret->strays++;
             if (!h.stray_user[0])

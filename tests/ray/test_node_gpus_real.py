@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node of real Ray where no job runs: what the driver says of its GPUs comes by the looks over ssh, and is told as
-figures, alerts and health; and Ray's ports, which without a token run code for everyone who reaches them, are tried
-from argusd's machine until the rules of `argus node firewall` keep it out."""
+figures, alerts and health, and what its InfiniBand ports carry; and Ray's ports, which without a token run code for
+everyone who reaches them, are tried from argusd's machine until the rules of `argus node firewall` keep it out."""
 
 import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import pytest
 from barestage import BareStage
@@ -67,6 +68,8 @@ def test_idle_gpus_are_seen(stage):
     assert newest(stage, "gpu_power_watts") == [300, 300]
     assert newest(stage, "gpu_mem_used_bytes")[0] == pytest.approx(40000 << 20, rel=1e-4)
     assert [newest(stage, f"gpu_{f}") for f in ("xid", "ecc_uncorrected")] == [[0, 0], [0, 0]]
+    if not os.path.exists("/sys/class/infiniband"):
+        assert newest(stage, "net_rdma_received_bytes_per_second") == [None]  # not measured, and not 0
 
 
 def test_faults_of_idle_gpus_are_told(stage):
@@ -88,6 +91,57 @@ def test_faults_of_idle_gpus_are_told(stage):
     set_gpus(stage.bin, GPU.format(0, 0), GPU.format(1, 70))
     until(lambda: stage.node("node-1")["health"] == "ok", "it is well again")
     stage.watch.ends("node_unhealthy", "node-1")
+
+
+class RdmaPorts:
+    """/sys/class of node-1 with two InfiniBand devices. Each receives 1 GB/s and sends a quarter of that, as long as
+    somebody asks: told() lets them count first."""
+
+    def __init__(self, stage, tree):
+        self.stage, self.tree = stage, tree
+        self.began = dict.fromkeys(("mlx5_0", "mlx5_1"), time.monotonic())
+        self.count()
+        stage.bed.on("h2", "mount", "--bind", str(tree), "/sys/class")
+
+    def close(self):
+        self.stage.bed.on("h2", "umount", "-l", "/sys/class")
+
+    def count(self):
+        """In words of 4 bytes; a file is never seen half written."""
+        for device, began in self.began.items():
+            counters = self.tree / f"infiniband/{device}/ports/1/counters"
+            words = int((time.monotonic() - began) * 250e6)
+            counters.mkdir(parents=True, exist_ok=True)
+            for name, value in (("port_rcv_data", words), ("port_xmit_data", words // 4)):
+                (counters / "new").write_text(f"{value}\n")
+                (counters / "new").rename(counters / name)
+
+    def points(self, way):
+        (series,) = self.stage.get(
+            f"/v1/nodes/node-1/figures?figure=net_rdma_{way}_bytes_per_second&since=10m&step=15s"
+        )["series"]
+        return series["mean"]
+
+    def told(self, way):
+        self.count()
+        return [v for v in self.points(way) if v is not None]
+
+
+def test_what_its_infiniband_ports_carry(stage, tmp_path):
+    """Of a device that is reset nothing is claimed that no port can carry, and of one that is gone nothing at all."""
+    ports = RdmaPorts(stage, tmp_path)
+    try:
+        until(lambda: any(1e9 < v < 4e9 for v in ports.told("received")), "2 GB/s that both receive")
+        until(lambda: any(0.25e9 < v < 1e9 for v in ports.told("sent")), "a quarter of that sent")
+        ports.began["mlx5_0"] = time.monotonic()  # it was reset, and counts from 0 on
+        had = len(ports.told("received"))
+        until(lambda: len(v := ports.told("received")) > had and 1e9 < v[-1] < 4e9, "its rate afterwards")
+        assert all(0 <= v < 100e9 for way in ("received", "sent") for v in ports.told(way))
+        ports.began.clear()
+        shutil.rmtree(tmp_path / "infiniband")
+        until(lambda: ports.points("received")[-2:] == [None, None], "nothing is told of devices that are gone")
+    finally:
+        ports.close()
 
 
 def test_ssh_does_not_get_through(stage):

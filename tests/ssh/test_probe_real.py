@@ -154,6 +154,20 @@ def test_rdma_ports_that_the_container_may_not_open(fit, sysfs):
     assert (got["link_layer"], got["hca"]) == ("ethernet", "")
 
 
+def test_what_rdma_ports_have_counted(fit, sysfs, tmp_path):
+    """By a look, which says no more of a port whose driver counts nothing."""
+    sysfs("infiniband")
+    assert fit("look")["rdma"] == []
+    for device, received, sent in (("mlx5_0", 9_000_000_000, 0), ("mlx5_1", 8, 9), ("mlx5_2", "N/A (no PMA)", 7)):
+        counters = tmp_path / "infiniband/infiniband" / device / "ports/1/counters"
+        counters.mkdir()
+        (counters / "port_rcv_data").write_text(f"{received}\n")
+        (counters / "port_xmit_data").write_text(f"{sent}\n")
+    got = fit("look")
+    assert got["rdma"] == [{"received": 9_000_000_000, "sent": 0}, {"received": 8, "sent": 9}]
+    assert (got["outcome"], got["health"]) == ("ok", "")
+
+
 def test_the_interface_where_there_is_no_ip_program(bed, fit, program):
     program("ip", "#!/bin/sh\nexit 127\n")
     got = fit("probe")

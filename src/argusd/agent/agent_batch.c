@@ -37,7 +37,7 @@ static const struct field_table agent_gpu_table = FIELD_TABLE(NULL, agent_gpu_ro
 
 struct agent_node_page {
     const char *node;
-    double cpu_util, mem_used, mem_total, net_sent, net_received;
+    double cpu_util, mem_used, mem_total, net_sent, net_received, rdma_sent, rdma_received;
     struct field_list gpus;
 };
 #define NODE(key, member) FIELD_AT(agent_node_page, key, FIELD_REAL, member, .flags = FIELD_MAYBE)
@@ -48,6 +48,8 @@ static const struct field agent_node_rows[] = {
     NODE("mem_total_bytes", mem_total),
     NODE("net_sent_bytes_per_second", net_sent),
     NODE("net_received_bytes_per_second", net_received),
+    NODE("net_rdma_sent_bytes_per_second", rdma_sent),
+    NODE("net_rdma_received_bytes_per_second", rdma_received),
     FIELD_AT(agent_node_page, "gpus", FIELD_LIST, gpus, .of = &agent_gpu_table),
 };
 static const struct field_table agent_node_table =
@@ -148,14 +150,16 @@ static void fill_node(const struct agent *g,
     for (int i = 0; i < GANG_GPUS_MAX; i++)
         if (of->gpus >> i & 1)
             fill_gpu(g, of->name, i, &gpus[n++]);
-    *ret =
-        (struct agent_node_page){.node = of->name,
-                                 .cpu_util = agent_figure(g, of->name, FIGURE_CPU_UTIL, -1),
-                                 .mem_used = agent_figure(g, of->name, FIGURE_MEM_USED, -1),
-                                 .mem_total = agent_figure(g, of->name, FIGURE_MEM_TOTAL, -1),
-                                 .net_sent = agent_figure(g, of->name, FIGURE_NET_SENT, -1),
-                                 .net_received = agent_figure(g, of->name, FIGURE_NET_RECEIVED, -1),
-                                 .gpus = {.v = gpus, .n = n}};
+    *ret = (struct agent_node_page){
+        .node = of->name,
+        .cpu_util = agent_figure(g, of->name, FIGURE_CPU_UTIL, -1),
+        .mem_used = agent_figure(g, of->name, FIGURE_MEM_USED, -1),
+        .mem_total = agent_figure(g, of->name, FIGURE_MEM_TOTAL, -1),
+        .net_sent = agent_figure(g, of->name, FIGURE_NET_SENT, -1),
+        .net_received = agent_figure(g, of->name, FIGURE_NET_RECEIVED, -1),
+        .rdma_sent = agent_figure(g, of->name, FIGURE_RDMA_SENT, -1),
+        .rdma_received = agent_figure(g, of->name, FIGURE_RDMA_RECEIVED, -1),
+        .gpus = {.v = gpus, .n = n}};
 }
 
 static void put_figures(const struct agent *g, const struct live *l, usec_t now, struct jout *j)

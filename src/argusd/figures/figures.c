@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* figures.c - the samples in memory, and what is asked of them; see figures.h.
  *
- * A node's samples are a table of columns (core/figure/figure_block.h) by slots of 15 s, of which
- * the last FIGURES_SHORT are there, of a GPU's use FIGURES_LONG, in 1 to 4 bytes each: of 1,000
- * nodes with 8 GPUs these are the memory. A slot that was skipped is untold.
- * When the clock jumps further than the table is long, what is in memory is forgotten. */
+ * A node's samples are a table of columns (figures_cells.h) by slots of 15 s, of which the last
+ * FIGURES_SHORT are there, of a GPU's use FIGURES_LONG. A slot that was skipped is untold. When the
+ * clock jumps further than the table is long, what is in memory is forgotten. */
 #include "argusd/figures/figures.h"
 
 #include <math.h>
@@ -21,96 +20,28 @@ static const usec_t CONNECT_TIMEOUT = 3 * USEC_SEC;
 
 /* ---- samples ---- */
 
-/* Columns of the node first, then those of each GPU, its use before all others. */
-static bool figures_is_long(size_t column)
-{
-    return figure_of_column(column) == FIGURE_GPU_UTIL;
-}
-
-static int64_t figures_depth(size_t column)
-{
-    return figures_is_long(column) ? FIGURES_LONG : FIGURES_SHORT;
-}
-
-/* Bytes of a sample: what a figure of a GPU can be, in its steps, fits. */
-static size_t figures_width(size_t column)
-{
-    static const unsigned char of_gpu[] = {
-        [FIGURE_GPU_UTIL] = 1,  [FIGURE_GPU_MEM_USED] = 3,    [FIGURE_GPU_MEM_TOTAL] = 3,
-        [FIGURE_GPU_POWER] = 2, [FIGURE_GPU_TEMPERATURE] = 2, [FIGURE_GPU_XID] = 2,
-        [FIGURE_GPU_ECC] = 3};
-    return column < FIGURE_NODE_FIGURES ? sizeof(int32_t) : of_gpu[figure_of_column(column)];
-}
-
-static size_t figures_size(size_t column)
-{
-    return figures_width(column) * (size_t)figures_depth(column);
-}
-
-/* Where its samples begin; of the column behind the last one: how many bytes there are. All GPUs
- * are alike. */
-static size_t figures_start_of(size_t column)
-{
-    size_t of_node = column < FIGURE_NODE_FIGURES ? column : FIGURE_NODE_FIGURES;
-    size_t of_gpus = column - of_node, at = of_node * figures_size(0);
-    for (size_t i = 0; i < FIGURE_GPU_FIGURES; i++) {
-        size_t before = of_gpus / FIGURE_GPU_FIGURES + (i < of_gpus % FIGURE_GPU_FIGURES);
-        at += before * figures_size(FIGURE_NODE_FIGURES + i);
-    }
-    return at;
-}
-
-static unsigned char *figures_at(const struct figures_node *n, size_t column, int64_t slot)
-{
-    size_t place = (size_t)(slot % figures_depth(column));
-    return &n->cells[figures_start_of(column) + place * figures_width(column)];
-}
-
 int32_t figures_cell(const struct figures_node *n, size_t column, int64_t slot)
 {
-    bool is_there = n->cells && column < figure_columns(n->n_gpus) && slot <= n->newest &&
-                    slot > n->newest - figures_depth(column);
-    if (!is_there)
-        return FIGURE_UNTOLD;
-    const unsigned char *at = figures_at(n, column, slot);
-    size_t width = figures_width(column);
-    uint32_t v = 0, sign = 1U << (8 * width - 1);
-    for (size_t i = 0; i < width; i++)
-        v |= (uint32_t)at[i] << (8 * i);
-    return v == sign ? FIGURE_UNTOLD : (int32_t)((v ^ sign) - sign);
-}
-
-/* The least number of its width stands for what nobody told, and for what does not fit. */
-static void figures_write(struct figures_node *n, size_t column, int64_t slot, int64_t steps)
-{
-    unsigned char *at = figures_at(n, column, slot);
-    size_t width = figures_width(column);
-    int64_t most = (INT64_C(1) << (8 * width - 1)) - 1;
-    uint32_t v = (uint32_t)(steps < -most || steps > most ? -most - 1 : steps);
-    for (size_t i = 0; i < width; i++)
-        at[i] = (unsigned char)(v >> (8 * i));
+    bool is_there = column < n->cells.n_columns && slot <= n->newest &&
+                    slot > n->newest - figures_cells_depth(column);
+    return is_there ? figures_cells_get(&n->cells, column, slot) : FIGURE_UNTOLD;
 }
 
 static void figures_grow(struct figures_node *n, int n_gpus)
 {
-    size_t had = n->cells ? figures_start_of(figure_columns(n->n_gpus)) : 0;
-    size_t wanted = figures_start_of(figure_columns(n_gpus));
-    if (had >= wanted)
+    figures_cells_grow(&n->cells, n_gpus);
+    if (n->uuids && n_gpus <= n->n_gpus)
         return;
-    n->cells = xrealloc(n->cells, wanted, sizeof(*n->cells));
-    for (size_t c = had ? figure_columns(n->n_gpus) : 0; c < figure_columns(n_gpus); c++)
-        for (int64_t slot = 0; slot < figures_depth(c); slot++)
-            figures_write(n, c, slot, FIGURE_NONE);
     n->uuids = xrealloc(n->uuids, (size_t)n_gpus + 1, sizeof(*n->uuids));
-    for (int g = had ? n->n_gpus : 0; g < n_gpus; g++)
+    for (int g = n->n_gpus; g < n_gpus; g++)
         *n->uuids[g] = 0;
     n->n_gpus = n_gpus;
 }
 
 static void figures_clear_slot(struct figures_node *n, int64_t slot)
 {
-    for (size_t c = 0; c < figure_columns(n->n_gpus); c++)
-        figures_write(n, c, slot, FIGURE_NONE);
+    for (size_t c = 0; c < n->cells.n_columns; c++)
+        figures_cells_put(&n->cells, c, slot, FIGURE_NONE);
 }
 
 /* The table's newest slot becomes this one. */
@@ -134,7 +65,7 @@ void figures_make_room(struct figures_node *n, int n_gpus, int64_t slot)
 
 void figures_set(struct figures_node *n, size_t column, int64_t slot, int64_t steps)
 {
-    figures_write(n, column, slot, steps);
+    figures_cells_put(&n->cells, column, slot, steps);
 }
 
 static void figures_put_gpu(struct figures_node *n,
@@ -154,7 +85,7 @@ static void figures_put_gpu(struct figures_node *n,
 void figures_put(struct figures_node *n, int64_t slot, const struct figure_page *page)
 {
     figures_make_room(n, page->n_gpus, slot);
-    for (int f = 0; f < FIGURE_NODE_FIGURES; f++)
+    for (int f = 0; f < FIGURE_PAGE_FIGURES; f++)
         figures_set(n, (size_t)f, slot, page->v[f]);
     for (int g = 0; g < page->n_gpus; g++)
         figures_put_gpu(n, g, slot, &page->gpus[g]);
@@ -206,7 +137,7 @@ static void figures_sum_add(struct figures_sum *s,
 {
     int64_t now = figure_slot(clock_wall());
     int64_t slots = (int64_t)(span / FIGURE_EVERY);
-    int64_t most = figures_depth(figure_column(f, gpu)) - 8;
+    int64_t most = figures_cells_depth(figure_column(f, gpu)) - 8;
     slots = slots < 1 ? 1 : slots > most ? most : slots;
     figures_sum_slots(s, n, f, gpu, now - slots, now);
 }
@@ -290,7 +221,7 @@ void figures_each_node(const struct figures *fs,
     size_t pos = 0;
     int64_t oldest = figure_slot(clock_wall() - FIGURES_FRESH);
     for (const struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));)
-        if (n->cells && n->newest >= oldest)
+        if (n->newest >= oldest)
             each(n->name, arg);
 }
 
@@ -327,7 +258,7 @@ void figures_node_free(struct figures_node *n)
     free(n->node_id);
     free(n->ip);
     free(n->uuids);
-    free(n->cells);
+    figures_cells_release(&n->cells);
     for (size_t i = 0; i < array_len(n->before); i++)
         figure_before_release(&n->before[i]);
     free(n->best);

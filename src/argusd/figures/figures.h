@@ -10,6 +10,7 @@
 #include "argusd/ground/cluster.h"
 #include "argusd/ground/settings.h"
 #include "core/figure/gpu_card.h"
+#include "core/figure/rdma.h"
 #include "core/job/gang.h"
 #include "http/expo.h"
 
@@ -39,6 +40,8 @@ void figures_put_cards(struct figures *fs,
                        const char *node,
                        const struct gpu_sample *sample,
                        uint64_t allowed);
+/* What a node's InfiniBand and RoCE ports carry, of two looks: Ray's page never tells it. */
+void figures_put_rdma(struct figures *fs, const char *node, const struct rdma_rate *rate);
 /* An exporter of GPU figures listens there on this port of the node: it is asked beside Ray's page,
  * whose GPU figures it replaces while it answers. port 0: there is none. */
 void figures_put_exporter(struct figures *fs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figures_cards.c - what the driver of a node says of its GPUs, in the place of Ray's page; see
- * figures.h.
+/* figures_cards.c - what a node itself says: the driver of its GPUs, in the place of Ray's page,
+ * and its RDMA ports, of which Ray's page says nothing; see figures.h.
  *
  * Ray's page has what the driver said of a moment, without errors, and in Ray before 2.60 without
  * power and UUIDs. When the better source falls silent, Ray's figures come back after 45 s. */
@@ -112,6 +112,18 @@ void figures_put_cards(struct figures *fs,
                                         .nvlinks_most = most > c->nvlinks ? most : c->nvlinks};
     }
     free(page);
+}
+
+void figures_put_rdma(struct figures *fs, const char *node, const struct rdma_rate *rate)
+{
+    struct figures_node *n = fs && node ? map_find(fs->nodes, node) : NULL;
+    int64_t slot = figure_slot(clock_wall());
+    if (!n || fs->closing)
+        return;
+    figures_make_room(n, 0, slot);
+    figures_set(n, FIGURE_RDMA_SENT, slot, figure_to_steps(FIGURE_RDMA_SENT, rate->sent));
+    figures_set(n, FIGURE_RDMA_RECEIVED, slot,
+                figure_to_steps(FIGURE_RDMA_RECEIVED, rate->received));
 }
 
 bool figures_card(const struct figures *fs, const char *node, int gpu, struct figures_card *ret)

@@ -34,6 +34,7 @@ static void keeping_done(void *arg)
     struct keeping *k = arg;
     struct figures *fs = k->n->fs;
     k->n->is_writing = false;
+    fs->writing--;
     for (int i = 0; i < 2; i++) {
         fs->bytes += k->result[i] == 0 ? k->bytes[i].len : 0;
         fs->write_failures += k->result[i] < 0;
@@ -88,12 +89,20 @@ static void keeping_start(struct figures_node *n, int64_t slot)
     }
     k->dir = figures_dir(n->fs->root, n->name);
     n->is_writing = true;
+    n->fs->writing++;
     work_start(n->fs->loop, keeping_run, keeping_done, k);
+}
+
+/* All nodes are due in the same moment, and each holds its bytes until they are written: a few go
+ * at a time, which costs the last of them seconds of the two minutes that it has. */
+static bool figures_may_write(const struct figures_node *n, bool all)
+{
+    return n->newest && !n->is_writing && (all || n->fs->writing < FIGURES_WRITING_MAX);
 }
 
 void figures_keep(struct figures_node *n, int64_t now_slot, bool all)
 {
-    if (!n->cells || n->is_writing)
+    if (!figures_may_write(n, all))
         return;
     if (n->kept_to < n->newest - FIGURES_SHORT + 1)
         n->kept_to = (n->newest - FIGURES_SHORT + FIGURE_ROLL) / FIGURE_ROLL * FIGURE_ROLL;
@@ -102,6 +111,7 @@ void figures_keep(struct figures_node *n, int64_t now_slot, bool all)
         return;
     keeping_start(n, n->kept_to);
     n->kept_to += FIGURE_ROLL;
+    figures_cells_pack(&n->cells);
 }
 
 /* ---- old files ---- */

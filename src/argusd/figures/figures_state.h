@@ -2,17 +2,16 @@
 /* figures_state.h - inside of figures, for figures.c, figures_keep.c and figures_scrape.c only. */
 #pragma once
 #include "argusd/figures/figures.h"
+#include "argusd/figures/figures_cells.h"
 #include "argusd/figures/figures_files.h"
 #include "base/map.h"
 #include "ray/wire.h"
 
 enum {
-    FIGURES_LONG =
-        128, /* samples of a GPU's use in memory: 32 minutes, of which hangs are judged */
-    FIGURES_SHORT = FIGURE_ROLL + 8, /* and of all else: a rollup, and until it is written */
-    FIGURES_NODES_MAX = 4096,        /* more are not asked */
-    FIGURES_GONE = 240,  /* slots: so long after Ray's list has lost it a node is remembered */
-    FIGURES_PHASES = 60, /* nodes are asked evenly over the 15 s */
+    FIGURES_NODES_MAX = 4096, /* more are not asked */
+    FIGURES_WRITING_MAX = 32, /* nodes whose files are written at once */
+    FIGURES_GONE = 240,       /* slots: so long after Ray's list has lost it a node is remembered */
+    FIGURES_PHASES = 60,      /* nodes are asked evenly over the 15 s */
 };
 
 /* What a better source than Ray's page told of a GPU: the driver itself, or an exporter. */
@@ -56,9 +55,9 @@ struct figures_node {
     char (*uuids)[FIGURE_UUID_MAX]; /* [n_gpus] */
     struct figures_best *best;      /* [n_best]; NULL: there is no better source */
     int n_best;
-    int64_t newest;       /* slot; 0: none yet */
-    unsigned char *cells; /* per column its samples, slot n at n modulo its depth */
-    int64_t kept_to;      /* the first slot of the rollup that is not kept yet */
+    int64_t newest; /* slot; 0: none yet, and then there are no cells */
+    struct figures_cells cells;
+    int64_t kept_to; /* the first slot of the rollup that is not kept yet */
     /* Files. */
     bool is_writing;
     bool fresh[2];
@@ -76,6 +75,7 @@ struct figures {
     char *root; /* of the files */
     struct map *nodes;
     bool closing, is_sweeping;
+    int writing;   /* nodes whose files are written now */
     int64_t tick;  /* of the wall clock, in phases: done up to here */
     int64_t swept; /* the day of the last sweep */
     uint64_t pages, failures, bad_lines, bytes, write_failures;

@@ -193,8 +193,10 @@ bool nodes_change(struct noderun *nr, const struct node_event *e, const char *ac
 void nodes_note_slow(struct nodes *ns, const char *name, const char *job)
 {
     struct noderun *nr = nodes_find(ns, name);
-    if (nr && node_slow_note(nr->row->slow, job, clock_wall()))
-        nodes_save(nr);
+    if (!nr || !node_slow_note(nr->row->slow, job, clock_wall()))
+        return;
+    nodes_save(nr);
+    ns->table_changed = true; /* it may be used last from now on */
 }
 
 void nodes_net_told(struct noderun *nr, const struct node_event *e)
@@ -275,6 +277,7 @@ static void noderun_free(struct noderun *nr)
         free(k);
     }
     node_row_free(nr->row);
+    free(nr->rdma);
     free(nr);
 }
 

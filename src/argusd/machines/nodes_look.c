@@ -206,6 +206,16 @@ static void take_cards(struct noderun *nr, const struct gpu_sample *cards)
     figures_put_cards(nr->nodes->p.figures, nr->row->spec.name, cards, UINT64_MAX);
 }
 
+/* A rate takes two looks; a machine without ports, or one look, tells nothing. */
+static void take_rdma(struct noderun *nr, const struct rdma_counts *now)
+{
+    struct rdma_rate rate;
+    if (rdma_rate_of(nr->rdma, now, &rate))
+        figures_put_rdma(nr->nodes->p.figures, nr->row->spec.name, &rate);
+    free(nr->rdma);
+    nr->rdma = rdma_copy(now);
+}
+
 static void take_look(struct noderun *nr, const struct raylet_look *r)
 {
     struct node_event back = {.kind = NODE_EV_BACK, .code = "ssh_back", .text = "{}"};
@@ -221,6 +231,7 @@ static void take_look(struct noderun *nr, const struct raylet_look *r)
     clean_holds(nr, r);
     take_strays(nr, r);
     take_cards(nr, r->cards);
+    take_rdma(nr, r->rdma);
     take_measures(nr, r);
     take_health(nr, r);
 }

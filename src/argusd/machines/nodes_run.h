@@ -61,10 +61,11 @@ struct noderun {
     usec_t gone_at;      /* when a look last found nothing of Ray there */
     struct knock *reach; /* a connection attempt to the raylet's port */
     usec_t reach_after;
-    int reach_failed; /* in a row */
-    bool reach_ever;  /* it worked once since the node is in */
-    int slow;         /* looks in a row that found the root slow */
-    usec_t cards_at;  /* of its machine's clock: the driver's newest sample that was told */
+    int reach_failed;         /* in a row */
+    bool reach_ever;          /* it worked once since the node is in */
+    int slow;                 /* looks in a row that found the root slow */
+    usec_t cards_at;          /* of its machine's clock: the driver's newest sample that was told */
+    struct rdma_counts *rdma; /* what the newest look has read; NULL: no ports */
     struct nodes_hold *holds;
     size_t n_holds;
     size_t strays;

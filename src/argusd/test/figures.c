@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples in memory: each column keeps what its figure can be in as few bytes as that takes, and no
  * sample touches another one. */
+#include <math.h>
+#include <stdlib.h>
+
 #include "argusd/figures/figures_state.h"
 #include "base/unit.h"
 
@@ -77,12 +80,38 @@ static void test_what_does_not_fit_is_untold(void **state)
     figures_node_free(n);
 }
 
+/* Ray's page, which comes at the same time and says nothing of RDMA, takes nothing back. */
+static void test_rdma_stays_beside_a_page(void **state)
+{
+    static const unsigned char seed[16];
+    struct figures fs = {.nodes = map_new(seed)};
+    struct figures_node *n = xcalloc(1, sizeof(*n));
+    struct figure_page *page = xcalloc(1, sizeof(*page));
+    const struct rdma_rate rate = {.received = 100 * 65536.0, .sent = 0};
+    (void)state;
+    (void)map_set(fs.nodes, "n1", n); /* there was none */
+    assert_true(isnan(figures_now(&fs, "n1", FIGURE_RDMA_RECEIVED, -1)));
+    figures_put_rdma(&fs, "n1", &rate);
+    figures_put_rdma(&fs, "n2", &rate); /* nobody knows it */
+    figure_page_init(page);
+    page->v[FIGURE_NET_SENT] = 5;
+    figures_put(n, figure_slot(clock_wall()), page);
+    assert_true(figures_now(&fs, "n1", FIGURE_RDMA_RECEIVED, -1) == rate.received);
+    assert_true(figures_now(&fs, "n1", FIGURE_RDMA_SENT, -1) == 0);
+    assert_true(figures_now(&fs, "n1", FIGURE_NET_SENT, -1) == 5 * 65536.0);
+    assert_true(isnan(figures_now(&fs, "n1", FIGURE_NET_RECEIVED, -1)));
+    free(page);
+    figures_node_free(n);
+    map_free(fs.nodes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_keeps_what_it_can_be),
         cmocka_unit_test(test_a_gpu_more_leaves_the_others),
         cmocka_unit_test(test_what_does_not_fit_is_untold),
+        cmocka_unit_test(test_rdma_stays_beside_a_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

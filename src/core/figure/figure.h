@@ -24,6 +24,8 @@
     X(NET_RECEIVED, "net_received_bytes_per_second", 65536, false)                                 \
     X(OBJECTS_USED, "object_store_used_bytes", 1048576, false)                                     \
     X(OBJECTS_FREE, "object_store_free_bytes", 1048576, false)                                     \
+    X(RDMA_SENT, "net_rdma_sent_bytes_per_second", 65536, false)                                   \
+    X(RDMA_RECEIVED, "net_rdma_received_bytes_per_second", 65536, false)                           \
     X(GPU_UTIL, "gpu_util_ratio", 0.01, true)                                                      \
     X(GPU_MEM_USED, "gpu_mem_used_bytes", 1048576, true)                                           \
     X(GPU_MEM_TOTAL, "gpu_mem_total_bytes", 1048576, true)                                         \
@@ -37,7 +39,8 @@ enum figure { FIGURE_TABLE(X) FIGURE_END };
 #undef X
 
 enum {
-    FIGURE_NODE_FIGURES = FIGURE_GPU_UTIL, /* those before it are the node's */
+    FIGURE_NODE_FIGURES = FIGURE_GPU_UTIL,  /* those before it are the node's */
+    FIGURE_PAGE_FIGURES = FIGURE_RDMA_SENT, /* and of these, those of Ray's page; others: rdma.h */
     FIGURE_GPU_FIGURES = FIGURE_END - FIGURE_GPU_UTIL,
     FIGURE_GPUS_MAX = 64,      /* of one node; a higher index is not read */
     FIGURE_UUID_MAX = 64,      /* with its end */

@@ -5,7 +5,10 @@
  *
  * A token is a variable-length number whose two lowest bits say what the rest is: a difference
  * (zigzag), a run of values that stay, or a run of values that nobody told; a reader refuses the
- * fourth, which is free. The two u32 are little-endian. */
+ * fourth, which is free. The two u32 are little-endian.
+ *
+ * The kind says which figures there are. Files of before the RDMA figures have the node's first
+ * OLD_NODE_FIGURES alone; they are read, and never written. */
 #include "core/figure/figure_block.h"
 
 #include <errno.h>
@@ -16,7 +19,8 @@
 
 enum token { TOKEN_CHANGE, TOKEN_SAME, TOKEN_UNTOLD };
 enum { HEAD_BYTES = 8, ROLL_PARTS = 4 };
-enum { KIND_SAMPLES = 's', KIND_ROLLUP = 'r' };
+enum { KIND_SAMPLES = 'S', KIND_ROLLUP = 'R', OLD_SAMPLES = 's', OLD_ROLLUP = 'r' };
+enum { OLD_NODE_FIGURES = 12 };
 
 /* ---- tokens ---- */
 
@@ -69,6 +73,7 @@ struct block_reader {
     const unsigned char *p, *end;
     enum token kind;
     uint64_t run;
+    bool is_old; /* of before the RDMA figures */
     bool is_bad;
 };
 
@@ -110,6 +115,13 @@ static int32_t block_get(struct block_reader *r, int32_t *last)
         return FIGURE_UNTOLD;
     r->run--;
     return r->kind == TOKEN_SAME ? *last : FIGURE_UNTOLD;
+}
+
+/* The next value of a column; one that the record does not have was not told. */
+static int32_t block_get_of(struct block_reader *r, size_t column, int32_t *last)
+{
+    bool has = !r->is_old || column < OLD_NODE_FIGURES || column >= FIGURE_NODE_FIGURES;
+    return has ? block_get(r, last) : FIGURE_UNTOLD;
 }
 
 /* ---- records ---- */
@@ -204,26 +216,35 @@ static void block_get_rolls(struct block_reader *b,
     for (int part = 0; part < ROLL_PARTS; part++)
         for (size_t c = 0; c < columns; c++) {
             int32_t mean = part ? ret->rolls[c].mean : 0;
-            int32_t v = block_get(b, part == 0 ? &before->last[c] : part == 3 ? &count : &mean);
+            int32_t *last = part == 0 ? &before->last[c] : part == 3 ? &count : &mean;
+            int32_t v = block_get_of(b, c, last);
             *block_roll_part(&ret->rolls[c], part) = v == FIGURE_UNTOLD && part == 3 ? 0 : v;
         }
+}
+
+/* False: it is none of ours. */
+static bool block_take_kind(struct block_reader *b, bool *ret_is_rollup)
+{
+    int kind = *b->p++;
+    b->is_old = kind == OLD_SAMPLES || kind == OLD_ROLLUP;
+    *ret_is_rollup = kind == KIND_ROLLUP || kind == OLD_ROLLUP;
+    return b->is_old || *ret_is_rollup || kind == KIND_SAMPLES;
 }
 
 static int block_read(struct block_reader *b,
                       struct figure_before *before,
                       struct figure_record *ret)
 {
-    if (b->end - b->p < 3)
+    bool is_rollup;
+    if (b->end - b->p < 3 || !block_take_kind(b, &is_rollup))
         return -EBADMSG;
-    int kind = b->p[0], n_gpus = b->p[1];
-    bool anew = b->p[2];
-    b->p += 3;
-    if ((kind != KIND_SAMPLES && kind != KIND_ROLLUP) || n_gpus > FIGURE_GPUS_MAX ||
-        (!anew && (!before->is_begun || before->n_gpus != n_gpus)))
+    int n_gpus = *b->p++;
+    bool anew = *b->p++;
+    if (n_gpus > FIGURE_GPUS_MAX || (!anew && (!before->is_begun || before->n_gpus != n_gpus)))
         return -EBADMSG;
     if (anew)
         block_begin(before, n_gpus);
-    ret->is_rollup = kind == KIND_ROLLUP;
+    ret->is_rollup = is_rollup;
     ret->n_gpus = n_gpus;
     ret->slot = (int64_t)block_take(b);
     if (ret->is_rollup)
@@ -231,7 +252,7 @@ static int block_read(struct block_reader *b,
     else
         for (size_t c = 0; c < figure_columns(n_gpus); c++)
             for (int i = 0; i < FIGURE_ROLL; i++)
-                ret->samples[c][i] = block_get(b, &before->last[c]);
+                ret->samples[c][i] = block_get_of(b, c, &before->last[c]);
     return b->is_bad || b->run || b->p != b->end ? -EBADMSG : 1;
 }
 

@@ -11,6 +11,8 @@ enum {
     NODE_SLOW_MAX = NODE_SLOW_JOBS * 40,
 };
 #define NODE_SLOW_DAYS (7 * USEC_DAY) /* older ones count no more */
+#define NODE_SLOW_LEAST                                                                            \
+    2 /* jobs: then it is the node, as rule node_slow has it, and is used last */
 
 /* The book, as it is stored in the node's row: "<hash of the job>@<seconds>" by blanks, the newest
  * last. What cannot be read of it is left out. */

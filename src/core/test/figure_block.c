@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest/crc.h"
 #include "base/unit.h"
 
 static uint32_t block_dice = 12345;
@@ -142,6 +143,56 @@ static void test_small(void **state)
     free(r);
 }
 
+/* Appends a record as it was then. runs: its tokens. */
+static void add_old_record(struct buf *file, unsigned char kind, const char *runs, size_t n)
+{
+    struct buf body = BUF_INIT(100);
+    const unsigned char head[] = {kind, 0, 1, 40}; /* no GPU, begins anew, slot */
+    assert_int_equal(buf_add(&body, head, sizeof(head)), 0);
+    assert_int_equal(buf_add(&body, runs, n), 0);
+    uint32_t words[] = {(uint32_t)body.len, crc32_add(0, body.data, body.len)};
+    for (int i = 0; i < 2; i++)
+        for (int shift = 0; shift < 32; shift += 8)
+            assert_int_equal(buf_addc(file, (char)(words[i] >> shift)), 0);
+    assert_int_equal(buf_add(file, body.data, body.len), 0);
+    buf_release(&body);
+}
+
+/* Files of before the RDMA figures: what they have is read, what they lack nobody told, and records
+ * of today follow in the same file. */
+static void test_old_files(void **state)
+{
+    (void)state;
+    /* 7, 19 times the same, 11 columns of 20 that nobody told; mean, max, min and n of a rollup. */
+    static const char samples[] = "\x38\x4d\xf2\x06", rolls[] = "\x38\x2e\x05\x2e\x05\x2e\x05\x2e";
+    struct buf file = BUF_INIT(1 << 20);
+    struct figure_before writer = {0}, reader = {0};
+    struct figure_record *r = xcalloc(1, sizeof(*r)), *wrote = any_record(60, 2);
+    add_old_record(&file, 's', samples, sizeof(samples) - 1);
+    add_old_record(&file, 'r', rolls, sizeof(rolls) - 1);
+    assert_int_equal(figure_record_put(wrote, &writer, &file), 0);
+    const unsigned char *p = (const unsigned char *)file.data;
+    size_t at = 0;
+    assert_int_equal(figure_record_get(p, file.len, &at, &reader, r), 1);
+    assert_false(r->is_rollup);
+    assert_int_equal(r->slot, 40);
+    for (size_t c = 0; c < figure_columns(0); c++)
+        for (int i = 0; i < FIGURE_ROLL; i++)
+            assert_int_equal(r->samples[c][i], c ? FIGURE_UNTOLD : 7);
+    assert_int_equal(figure_record_get(p, file.len, &at, &reader, r), 1);
+    assert_true(r->is_rollup && r->rolls[0].mean == 7 && r->rolls[0].max == 7);
+    assert_true(r->rolls[0].min == 7 && r->rolls[0].n == FIGURE_ROLL);
+    for (size_t c = 1; c < figure_columns(0); c++)
+        assert_true(r->rolls[c].n == 0 && r->rolls[c].mean == FIGURE_UNTOLD);
+    assert_int_equal(figure_record_get(p, file.len, &at, &reader, r), 1);
+    assert_true(is_same(r, wrote));
+    figure_before_release(&writer);
+    figure_before_release(&reader);
+    buf_release(&file);
+    free(wrote);
+    free(r);
+}
+
 static void test_roll(void **state)
 {
     (void)state;
@@ -157,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_back),
         cmocka_unit_test(test_small),
+        cmocka_unit_test(test_old_files),
         cmocka_unit_test(test_roll),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

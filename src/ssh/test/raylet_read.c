@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unit tests of raylet_read.c: what the answers of raylet.sh mean; and of the labels. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -174,6 +175,27 @@ static void test_what_a_look_measures(void **state)
     assert_int_equal(look_of("ROOT_MS=0\nSTEP=end\n").root_write, 1); /* quick, and measured */
 }
 
+static void test_rdma_ports(void **state)
+{
+    (void)state;
+    struct raylet_look r =
+        look_of("STEP=rdma\nUPTIME=12345.5\n"
+                "RDMA=100 18446744073709551615 mlx5_0/ports/1\n"
+                "RDMA=N/A (no PMA) N/A (no PMA) mlx5_1/ports/1\n"
+                "RDMA=100 mlx5_2/ports/1\nRDMA=100 200\nRDMA=-1 2 mlx5_3/ports/1\n"
+                "RDMA=9000000000 0 mlx5_4/ports/1\nRDMA=8 9 mlx5_4/ports/2\n");
+    assert_int_equal(r.end.outcome, RAYLET_OK); /* it hung there: the rest of the look stands */
+    assert_string_equal(r.trouble_code, "");
+    assert_non_null(r.rdma);
+    assert_int_equal(r.rdma->n, 2);
+    assert_int_equal(r.rdma->up, 12345500000);
+    assert_int_equal(r.rdma->v[0].received, 9000000000);
+    assert_true(r.rdma->v[0].sent == 0 && r.rdma->v[0].mark != r.rdma->v[1].mark);
+    assert_true(r.rdma->v[1].received == 8 && r.rdma->v[1].sent == 9);
+    free(r.rdma);
+    assert_null(look_of("UPTIME=12345.67\nSTEP=end\n").rdma);
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -220,15 +242,11 @@ static void test_texts_that_are_no_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_start_is_read),
-        cmocka_unit_test(test_starts_that_fail),
-        cmocka_unit_test(test_stop_is_read),
-        cmocka_unit_test(test_jobs_and_strays),
-        cmocka_unit_test(test_health),
-        cmocka_unit_test(test_what_a_look_measures),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_texts_that_are_no_labels),
+        cmocka_unit_test(test_start_is_read), cmocka_unit_test(test_starts_that_fail),
+        cmocka_unit_test(test_stop_is_read),  cmocka_unit_test(test_jobs_and_strays),
+        cmocka_unit_test(test_health),        cmocka_unit_test(test_what_a_look_measures),
+        cmocka_unit_test(test_rdma_ports),    cmocka_unit_test(test_words),
+        cmocka_unit_test(test_labels),        cmocka_unit_test(test_texts_that_are_no_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,14 @@ static void on_look(const struct raylet_look *r, void *arg)
     for (size_t i = 0; r->cards && i < r->cards->n; i++)
         gpu_card_put(&r->cards->v[i], &j, false);
     jout_close(&j, ']');
+    jout_open(&j, "rdma", '[');
+    for (size_t i = 0; r->rdma && i < r->rdma->n; i++) {
+        jout_open(&j, NULL, '{');
+        jout_int(&j, "received", (int64_t)r->rdma->v[i].received);
+        jout_int(&j, "sent", (int64_t)r->rdma->v[i].sent);
+        jout_close(&j, '}');
+    }
+    jout_close(&j, ']');
     print(&j);
 }
 
