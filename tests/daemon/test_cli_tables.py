@@ -66,6 +66,7 @@ TABLES = {
     "noun/work/pipe.c:RUNS": ("pipe runs", None),
     "noun/past/report.c:POOL_COLUMNS": ("report gpu --by pool", None),
     "noun/past/report.c:PEOPLE_COLUMNS": ("report gpu --by user", None),
+    "noun/past/report.c:PROJECT_COLUMNS": ("report gpu --by project", None),
     "noun/past/report.c:WASTE_COLUMNS": ("report waste", "ADVICE"),
     "noun/past/recovery.c:CLASS_COLUMNS": ("report recovery", None),
     "noun/past/recovery.c:NODE_COLUMNS": ("report recovery", None),

@@ -312,6 +312,69 @@ def test_series_and_who_sees_them(tmp_path):
             assert sum(map(gpu_ms, series["capacity"])) >= gpu_ms(whole["capacity"][0])
 
 
+def test_what_projects_had_of_each_other(tmp_path):
+    """vision holds all four GPUs, of which rl is guaranteed three; rl waits for two, and vision for one more."""
+    with world(tmp_path) as (argusd, books):
+        token = {}
+        for user, project in (("ann", "rl"), ("bo", "vision")):
+            assert argusd.call("POST", "/v1/users", {"name": user}).status == 201
+            assert argusd.call("POST", "/v1/projects", {"name": project, "members": [user]}).status == 201
+            reply = argusd.call("POST", "/v1/tokens", {"name": "t", "user": user, "role": "user"})
+            token[user] = reply.json()["token"]
+        assert argusd.call("PUT", "/v1/projects/rl/quota", {"gpus_guaranteed": 3}).status == 200
+        holder, gate = gated(argusd, "gate", token=token["bo"], project="vision", n_gpus_per_node=2, nnodes=2)
+        waits = [
+            argusd.submit("true", token=token["ann"], project="rl", n_gpus_per_node=2),
+            argusd.submit("true", token=token["bo"], project="vision", n_gpus_per_node=1),
+        ]
+
+        def told(who="admin"):
+            page = books.page("by=project", who)
+            return {d["project"]: d for d in page["dealings"]}
+
+        def both():
+            now = told()
+            has = ("rl", "wait_taken_gpu_s"), ("rl", "lent_gpu_s"), ("vision", "wait_own_gpu_s")
+            return now if all(p in now and now[p][key] > 0 for p, key in has) else None
+
+        def check(now):
+            rl, vision = now["rl"], now["vision"]
+            parts = {x["project"]: gpu_ms(x["gpu_s"]) for x in vision["borrowed"]}
+            # Three of its four are those of rl; the fourth was guaranteed to nobody.
+            assert set(parts) == {"rl", ""} and parts["rl"] == 3 * parts[""], now
+            assert gpu_ms(vision["borrowed_gpu_s"]) == sum(parts.values())
+            assert [(x["project"], gpu_ms(x["gpu_s"])) for x in rl["lent"]] == [("vision", parts["rl"])]
+            # What rl waits vision gives; what vision waits is its own, but for the start of its first job.
+            assert gpu_ms(rl["wait_taken_gpu_s"]) == gpu_ms(vision["wait_given_gpu_s"])
+            assert (rl["wait_own_gpu_s"], rl["wait_given_gpu_s"], vision["lent_gpu_s"]) == (0, 0, 0)
+            assert 0 < vision["wait_own_gpu_s"] <= vision["wait_taken_gpu_s"]
+            return parts[""]
+
+        lent = check(until(both, "the dealings are told"))
+        argusd.kill9()
+        argusd.start()
+        books.seen()
+        later = until(lambda: (now := told()) and check(now) > lent and now, "time goes on after a kill")
+        # The name of a project that ann is not in is not hers to see.
+        mine = told(token["ann"])
+        assert set(mine) == {"rl"} and [x["project"] for x in mine["rl"]["lent"]] == ["*"]
+        assert mine["rl"]["lent_gpu_s"] >= later["rl"]["lent_gpu_s"]
+        assert books.page("by=user")["dealings"] == [] == books.page("by=project&user=bo")["dealings"]
+        assert books.page("by=project&project=rl")["dealings"][0]["project"] == "rl"
+        gate.touch()
+        for job in (holder, *waits):
+            argusd.wait_over(job)
+        end = told()
+        held, _ = books.sums("by=project")
+        # rl borrowed nothing while it ran within its guarantee, and nobody lent more than was held.
+        assert end["rl"]["borrowed"] == []
+        assert gpu_ms(end["vision"]["borrowed_gpu_s"]) <= held["vision"]["used"] + held["vision"]["held_idle"]
+        table = report(argusd, "gpu", "--by", "project").splitlines()
+        assert "LENT" in table[0] and all(len(line) <= 80 for line in table)
+        rows = {r["name"]: r for r in csv.DictReader(io.StringIO(report(argusd, "gpu", "--by", "project", "--csv")))}
+        assert float(rows["rl"]["lent_gpu_s"]) > 0 and float(rows["vision"]["wait_given_gpu_s"]) > 0
+
+
 def test_the_advice_of_last_week_is_tried(tmp_path):
     """Two jobs of one kind, a week apart, as the ledger would have them: the first one's advice, on the second."""
     with world(tmp_path) as (argusd, _):

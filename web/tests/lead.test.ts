@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lead.test.ts - what a lead reads first, computed.
 import { expect, test } from "vitest";
-import type { JobItem, JobWaste, UsageSeries } from "../src/made/api";
+import type { JobItem, JobWaste, UsageDealings, UsageSeries } from "../src/made/api";
 import { accounts, poolShares, waitingBySize, wholes, worstLoss } from "../src/pages/usage/lead";
 import { monthsUntil, periodOf } from "../src/pages/usage/period";
 
@@ -54,6 +54,46 @@ test("who held nothing is not told, and what nobody measured is no nought", () =
         ["alice", 8, 3],
         ["bob", 2, null],
     ]);
+});
+
+test("what projects had of each other stands beside what they held", () => {
+    const dealings = (project: string, more: Partial<UsageDealings>): UsageDealings => ({
+        project,
+        wait_taken_gpu_s: 0,
+        wait_own_gpu_s: 0,
+        wait_given_gpu_s: 0,
+        lent_gpu_s: 0,
+        borrowed_gpu_s: 0,
+        lent: [],
+        borrowed: [],
+        ...more,
+    });
+    const part = (project: string, h: number) => ({ project, gpu_s: h * H });
+    const told = accounts(
+        "project",
+        [series("vision", { used: [8 * H], held_idle: [0] }), series("speech", { used: [0], held_idle: [0] })],
+        [],
+        [
+            dealings("rl", {
+                wait_taken_gpu_s: 4 * H,
+                lent_gpu_s: 9 * H,
+                lent: [part("vision", 6), part("*", 3)],
+            }),
+            dealings("vision", { wait_given_gpu_s: 4 * H, borrowed_gpu_s: 6 * H, borrowed: [part("rl", 6)] }),
+            dealings("speech", {}),
+        ],
+    );
+    // One that held nothing is there for what it lent; one that had nothing of anybody is not.
+    expect(told.map((a) => [a.name, a.held, a.dealt?.waitTaken, a.dealt?.waitGiven, a.dealt?.lent])).toEqual([
+        ["vision", 8, 0, 4, 0],
+        ["rl", 0, 4, 0, 9],
+    ]);
+    expect(told[1]!.dealt!.to).toEqual([
+        { project: "vision", hours: 6 },
+        { project: "*", hours: 3 },
+    ]);
+    // Nobody lends to a person.
+    expect(accounts("user", [series("bob", { used: [H], held_idle: [0] })], [])[0]!.dealt).toBeUndefined();
 });
 
 test("who waits is told by the size of the gang", () => {

@@ -29,6 +29,7 @@ const time = (until: string): UsageTime => ({
     until,
     step_s: 3600,
     points: 3,
+    dealings: [],
     series: [],
 });
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/account/wants.h"
 #include "base/digest/hash.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -164,11 +165,33 @@ static void add_row(const struct slotbook_row *row, void *arg)
     }
 }
 
+/* A row of the store is of one owner and one name; here the name is that of the pair. Their steps
+ * are negative, so that no question about sums meets them. */
+static void add_dealing(const struct slotbook_dealing *row, void *arg)
+{
+    struct accounting *a = arg;
+    static const int64_t steps[] = {ACCOUNTING_QUARTER, ACCOUNTING_DAY};
+    static_assert((int)DEALING_SUMS <= (int)STORE_USAGE_SUMS, "the store has a column for each");
+    _cleanup_(freep) char *pair = xasprintf("%s%c%s", row->project, ACCOUNTING_PAIR, row->other);
+    struct store_usage u = {.cluster = a->p.cluster,
+                            .labels = "",
+                            .project = row->project,
+                            .user = "",
+                            .workload = pair};
+    memcpy(u.sums, row->sums, DEALING_SUMS * sizeof(*u.sums));
+    for (size_t i = 0; i < array_len(steps); i++) {
+        u.step = -steps[i];
+        u.at = row->at / 1000 / steps[i] * steps[i];
+        store_add_usage(a->p.store, &u);
+    }
+}
+
 /* The sums until then become rows; the event that says so stands in the same batch. */
 static void accounting_take(struct accounting *a, int64_t now)
 {
     struct slotbook_event e = {.kind = SLOTBOOK_EV_TAKE, .at = now};
     slotbook_take(a->book, now, add_row, a);
+    slotbook_take_dealings(a->book, now, add_dealing, a);
     a->taken_at = now;
     events_tell_one(a, &e);
 }
@@ -433,6 +456,20 @@ static void look_at_kept(struct accounting *a, int64_t now)
     map_free(kept);
 }
 
+/* ---- guarantees, and what is waited for ---- */
+
+static void on_want(struct slotbook_event *e, void *arg)
+{
+    events_tell(arg, e);
+}
+
+static void look_at_wants(struct accounting *a, int64_t now)
+{
+    events_begin(a);
+    wants_look(a->book, a->p.sched, now, on_want, a);
+    events_end(a);
+}
+
 /* ---- what the figures say ---- */
 
 static struct slotbook_part measured(const struct accounting *a, const struct sched_part *p)
@@ -481,6 +518,13 @@ static void follow_clock(struct accounting *a, int64_t now)
                                .kind = SLOTBOOK_EV_CLOCK, .at = now, .offset = wall - now});
 }
 
+static void prune_quarters(struct accounting *a)
+{
+    int64_t before = (int64_t)((clock_wall() - ACCOUNTING_KEPT) / USEC_SEC);
+    store_prune_usage(a->p.store, ACCOUNTING_QUARTER, before);
+    store_prune_usage(a->p.store, -ACCOUNTING_QUARTER, before);
+}
+
 static void accounting_on_timer(uv_timer_t *t)
 {
     struct accounting *a = t->data;
@@ -488,6 +532,7 @@ static void accounting_on_timer(uv_timer_t *t)
     a->ticks++;
     follow_clock(a, now);
     look_at_kept(a, now);
+    look_at_wants(a, now);
     if (store_is_failing(a->p.store))
         return; /* what is not stored now is stored then */
     if (a->ticks % LOOK_TICKS == 0)
@@ -496,8 +541,7 @@ static void accounting_on_timer(uv_timer_t *t)
         accounting_take(a, now);
     if (a->ticks - a->shortened_at >= SHORTEN_TICKS || a->rows > SHORTEN_ROWS) {
         shorten(a);
-        store_prune_usage(a->p.store, ACCOUNTING_QUARTER,
-                          (int64_t)((clock_wall() - ACCOUNTING_KEPT) / USEC_SEC));
+        prune_quarters(a);
     }
 }
 

@@ -15,6 +15,9 @@ struct accounting;
 
 /* Steps of rows in the store, in s. */
 enum { ACCOUNTING_QUARTER = 900, ACCOUNTING_DAY = 86400 };
+/* Dealings of projects stand under minus these steps: the first DEALING_SUMS sums of a row are
+ * those of its project with another, and its workload is both names with this between them. */
+enum { ACCOUNTING_PAIR = '\n' };
 /* Quarters are kept for so long. */
 #define ACCOUNTING_KEPT (90 * USEC_DAY)
 /* A leased GPU whose mean use is below this is held idle. */

@@ -279,20 +279,21 @@ static struct sched_node registered(struct noderun *nr, char **ret_pool, char **
         why = "Ray has not given up its former raylet yet";
     *ret_pool = nodespec_pool(&nr->row->spec);
     *ret_versions = needs_versions(&nr->row->facts);
-    return (struct sched_node){.name = nr->row->spec.name,
-                               .pool = *ret_pool,
-                               .network = nr->row->spec.network,
-                               .versions = *ret_versions,
-                               .gpus = nr->gpus,
-                               .cpus = nr->cpus,
-                               .memory = (double)nr->row->facts.memory_bytes / GIB,
-                               .gpus_held = held_of(nr, gpus),
-                               .cpus_held =
-                                   nr->foreign_cpus < nr->cpus ? nr->foreign_cpus : nr->cpus,
-                               .usable = !*why,
-                               .why_not = *why ? why : NULL,
-                               .only = may_be_measured ? "" : NULL,
-                               .shareable = nr->row->spec.shareable};
+    return (struct sched_node){
+        .name = nr->row->spec.name,
+        .pool = *ret_pool,
+        .network = nr->row->spec.network,
+        .versions = *ret_versions,
+        .gpus = nr->gpus,
+        .cpus = nr->cpus,
+        .memory = (double)nr->row->facts.memory_bytes / GIB,
+        .gpus_held = held_of(nr, gpus),
+        .cpus_held = nr->foreign_cpus < nr->cpus ? nr->foreign_cpus : nr->cpus,
+        .usable = !*why,
+        .why_not = *why ? why : NULL,
+        .only = may_be_measured ? "" : NULL,
+        .slow = node_slow_count(nr->row->slow, clock_wall()) >= NODE_SLOW_LEAST,
+        .shareable = nr->row->spec.shareable};
 }
 
 bool nodes_meets(const struct nodes *ns, const char *name, const char *needs)

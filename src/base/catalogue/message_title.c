@@ -177,5 +177,9 @@ static const struct message_row rows[] = {
     SAY("say_start", "START", "启动"),
     SAY("say_computed", "COMPUTED", "计算"),
     SAY("say_waited", "WAITED", "已等待"),
+    SAY("say_wait_taken", "WAIT-TAKEN", "自身等待"),
+    SAY("say_wait_given", "WAIT-GIVEN", "致他人等待"),
+    SAY("say_lent", "LENT", "借出"),
+    SAY("say_lent_to", "LENT-TO", "借给"),
 };
 const struct message_family message_title = MESSAGE_FAMILY(rows);

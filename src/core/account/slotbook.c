@@ -25,6 +25,7 @@ struct slotbook *slotbook_new(const unsigned char seed[static 16], int64_t now, 
     b->hosts = map_new(seed);
     b->leases = map_new(seed);
     b->cells = map_new(seed);
+    deals_init(&b->deals, seed);
     return b;
 }
 
@@ -70,6 +71,7 @@ void slotbook_free(struct slotbook *b)
     map_free(b->leases);
     map_free(b->cells);
     free(b->closed);
+    deals_release(&b->deals);
     free(b);
 }
 
@@ -114,7 +116,7 @@ static bool cell_is_empty(const struct slotbook_cell *c)
 
 /* ---- time ---- */
 
-static int64_t interval_of(int64_t label)
+int64_t slotbook_interval(int64_t label)
 {
     return label - label % SLOTBOOK_EVERY;
 }
@@ -138,12 +140,15 @@ static void close_interval(struct slotbook *b, int64_t now, int64_t interval)
         memset(c->sum, 0, sizeof(c->sum));
         c->refs++;
     }
+    deals_close(b, now, interval);
 }
 
-static void slotbook_advance(struct slotbook *b, int64_t now)
+void slotbook_advance(struct slotbook *b, int64_t now)
 {
-    while (b->now < now && map_count(b->cells)) {
-        int64_t begin = interval_of(b->now + b->offset);
+    if (b->now < now)
+        deals_settle(b);
+    while (b->now < now && (map_count(b->cells) || !deals_are_empty(b))) {
+        int64_t begin = slotbook_interval(b->now + b->offset);
         int64_t end = begin + SLOTBOOK_EVERY - b->offset;
         if (end > now)
             break;
@@ -155,7 +160,7 @@ static void slotbook_advance(struct slotbook *b, int64_t now)
 
 static void set_offset(struct slotbook *b, int64_t offset)
 {
-    close_interval(b, b->now, interval_of(b->now + b->offset));
+    close_interval(b, b->now, slotbook_interval(b->now + b->offset));
     b->offset = offset;
 }
 
@@ -409,9 +414,8 @@ static bool apply_use(struct slotbook *b, const struct slotbook_event *e)
 
 /* ---- events ---- */
 
-bool slotbook_apply(struct slotbook *b, const struct slotbook_event *e)
+static bool slotbook_apply_one(struct slotbook *b, const struct slotbook_event *e)
 {
-    slotbook_advance(b, e->at);
     switch (e->kind) {
     case SLOTBOOK_EV_NODE:
         return apply_node(b, e);
@@ -430,11 +434,31 @@ bool slotbook_apply(struct slotbook *b, const struct slotbook_event *e)
         return true;
     case SLOTBOOK_EV_TAKE:
         slotbook_take(b, e->at, NULL, NULL);
+        slotbook_take_dealings(b, e->at, NULL, NULL);
         return true;
+    case SLOTBOOK_EV_GUARANTEE:
+    case SLOTBOOK_EV_WAIT:
+        return deals_apply(b, e);
     case SLOTBOOK_EV_END_OF_TABLE:
         break;
     }
     return false;
+}
+
+/* What is kept is as free as what is not, and use changes no holding. */
+static bool slotbook_kind_deals(enum slotbook_kind kind)
+{
+    return kind != SLOTBOOK_EV_KEEP && kind != SLOTBOOK_EV_USE && kind != SLOTBOOK_EV_CLOCK &&
+           kind != SLOTBOOK_EV_TAKE;
+}
+
+bool slotbook_apply(struct slotbook *b, const struct slotbook_event *e)
+{
+    slotbook_advance(b, e->at);
+    if (!slotbook_apply_one(b, e))
+        return false;
+    b->deals.stale |= slotbook_kind_deals(e->kind);
+    return true;
 }
 
 /* ---- what it tells ---- */
@@ -483,7 +507,7 @@ void slotbook_take(struct slotbook *b, int64_t now, slotbook_row_f f, void *arg)
     for (size_t pos = 0; (c = map_next(b->cells, &pos, NULL));) {
         cell_advance(c, b->now);
         if (!cell_is_empty(c))
-            give_row(c, interval_of(slotbook_label(b)), c->sum, f, arg);
+            give_row(c, slotbook_interval(slotbook_label(b)), c->sum, f, arg);
         memset(c->sum, 0, sizeof(c->sum));
     }
     drop_unused_cells(b);
@@ -578,5 +602,5 @@ const char *slotbook_check(const struct slotbook *b)
         all -= c->rate[SLOTBOOK_CAPACITY];
         parts -= c->rate[SLOTBOOK_CAPACITY];
     }
-    return all ? "cells count each host once" : parts ? "the book balances" : NULL;
+    return all ? "cells count each host once" : parts ? "the book balances" : deals_check(b);
 }

@@ -5,14 +5,16 @@
  * owner lets run evenly and never back; sums are amount × time. Sums are cut at each SLOTBOOK_EVERY
  * of the label, which is wall time: the book's time plus an offset. For every label of nodes
  *     used + held_idle + blocked + free + draining + broken + foreign = capacity
- * holds exactly, at every moment and over every span. Pure and deterministic: the same events give
- * the same sums. */
+ * holds exactly, at every moment and over every span. Beside it stand the dealings of projects,
+ * as dealing.h divides them at each moment. Pure and deterministic: the same events give the same
+ * sums. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "core/account/dealing.h"
 
 struct slotbook;
 
@@ -50,14 +52,16 @@ struct slotbook_held {
 
 /* The words are stored. */
 #define SLOTBOOK_EVENT_TABLE(X)                                                                    \
-    X(NODE, node)   /* a node is so now: name, labels, gpus, foreign, clearing, state */           \
-    X(GONE, gone)   /* it is in no table any more; what is leased there stays leased */            \
-    X(BEGIN, begin) /* a lease: name is the job, project, user, workload, parts, so_far */         \
-    X(END, end)     /* it is over */                                                               \
-    X(KEEP, keep)   /* so much of a node is kept for a gang: name, amount */                       \
-    X(USE, use)     /* measured use of a lease's part: name, part */                               \
-    X(TAKE, take)   /* the sums were taken: they are somebody else's now */                        \
-    X(CLOCK, clock) /* from now on the label is the book's time plus offset */
+    X(NODE, node)           /* a node is so now: name, labels, gpus, foreign, clearing, state */   \
+    X(GONE, gone)           /* it is in no table any more; what is leased there stays leased */    \
+    X(BEGIN, begin)         /* a lease: name is the job, project, user, workload, parts, so_far */ \
+    X(END, end)             /* it is over */                                                       \
+    X(KEEP, keep)           /* so much of a node is kept for a gang: name, amount */               \
+    X(USE, use)             /* measured use of a lease's part: name, part */                       \
+    X(TAKE, take)           /* the sums were taken: they are somebody else's now */                \
+    X(CLOCK, clock)         /* from now on the label is the book's time plus offset */             \
+    X(GUARANTEE, guarantee) /* a project is guaranteed so much: project, amount */                 \
+    X(WAIT, wait) /* jobs of a project wait for so much: project, labels of the pool, amount */
 #define X(name, word) SLOTBOOK_EV_##name,
 enum slotbook_kind { SLOTBOOK_EVENT_TABLE(X) SLOTBOOK_EV_END_OF_TABLE };
 #undef X
@@ -96,6 +100,16 @@ typedef void (*slotbook_row_f)(const struct slotbook_row *row, void *arg);
 /* All that came since the last time, up to now. */
 void slotbook_take(struct slotbook *b, int64_t now, slotbook_row_f f, void *arg);
 
+/* One interval's sums of one project with another, as dealing.h has them. */
+struct slotbook_dealing {
+    int64_t at; /* label of its begin */
+    const char *project, *other;
+    const int64_t *sums; /* DEALING_SUMS */
+};
+typedef void (*slotbook_dealing_f)(const struct slotbook_dealing *row, void *arg);
+/* As slotbook_take(), of the dealings: taken with it, before the event says so. */
+void slotbook_take_dealings(struct slotbook *b, int64_t now, slotbook_dealing_f f, void *arg);
+
 /* What the lease of this job held until now; false: there is none. */
 bool slotbook_job(const struct slotbook *b,
                   const char *job,
@@ -109,6 +123,19 @@ const char *slotbook_job_next(const struct slotbook *b, size_t *pos);
 const char *slotbook_node_next(const struct slotbook *b, size_t *pos);
 /* What is kept free on this node for a gang, 0 if the book has no such node. */
 int64_t slotbook_kept(const struct slotbook *b, const char *node);
+
+/* What a project is guaranteed, or what its jobs wait for in a pool; amount > 0. */
+struct slotbook_claim {
+    char *pool, *project; /* pool: labels that a node must all have; "" of a guarantee */
+    int64_t amount;
+};
+/* What the book was told by events of this kind, GUARANTEE or WAIT. *pos = 0 first; NULL: the end.
+ * Borrowed. */
+const struct slotbook_claim *slotbook_claim_next(const struct slotbook *b,
+                                                 enum slotbook_kind kind,
+                                                 size_t *pos);
+/* More than this does not wait in one pool at a moment: sums of years stay within 64 bits. */
+#define SLOTBOOK_WAIT_MAX ((int64_t)100000 * SLOTBOOK_GPU)
 
 /* ---- as text ---- */
 

@@ -49,9 +49,55 @@ struct slotbook_closed {
     int64_t sum[SLOTBOOK_SUMS];
 };
 
+/* One project with another one. */
+struct slotbook_pair {
+    char *project, *other;
+    int64_t rate[DEALING_SUMS], sum[DEALING_SUMS];
+    size_t refs; /* closed intervals */
+};
+
+struct slotbook_closed_pair {
+    struct slotbook_pair *pair;
+    int64_t at;
+    int64_t sum[DEALING_SUMS];
+};
+
+/* Rates are those of the moment `since`, and sums go up to it. They are made anew when time goes on
+ * after a change, so that all that happens at one moment is looked at once. */
+struct slotbook_deals {
+    unsigned char seed[16];
+    struct map *guarantees, *waits, *pairs;
+    struct slotbook_closed_pair *closed;
+    size_t n_closed, cap_closed;
+    int64_t since;
+    bool stale; /* something changed at the book's `now` */
+};
+
 struct slotbook {
     int64_t now, offset;
     struct map *hosts, *leases, *cells;
     struct slotbook_closed *closed;
     size_t n_closed, cap_closed;
+    struct slotbook_deals deals;
 };
+
+/* ---- slotbook.c ---- */
+
+/* Time goes on until then, and intervals that end are closed. */
+void slotbook_advance(struct slotbook *b, int64_t now);
+/* The begin of the interval of this label. */
+int64_t slotbook_interval(int64_t label);
+
+/* ---- slotbook_deals.c ---- */
+
+void deals_init(struct slotbook_deals *d, const unsigned char seed[static 16]);
+void deals_release(struct slotbook_deals *d);
+/* GUARANTEE and WAIT; false: it is so already. */
+bool deals_apply(struct slotbook *b, const struct slotbook_event *e);
+/* Time is about to go on from the book's `now`. */
+void deals_settle(struct slotbook *b);
+/* The interval that began at this label ends at the book's time `end`. */
+void deals_close(struct slotbook *b, int64_t end, int64_t label);
+/* Nothing has come about, and nothing does. */
+bool deals_are_empty(const struct slotbook *b);
+const char *deals_check(const struct slotbook *b);

@@ -123,6 +123,17 @@ static void save_host(struct jout *j, const struct slotbook *b, const struct slo
                    .kind = SLOTBOOK_EV_KEEP, .at = b->now, .name = h->name, .amount = h->kept});
 }
 
+static void save_claims(struct jout *j, const struct slotbook *b, enum slotbook_kind kind)
+{
+    const struct slotbook_claim *c;
+    for (size_t pos = 0; (c = slotbook_claim_next(b, kind, &pos));)
+        slotbook_put_event(j, &(struct slotbook_event){.kind = kind,
+                                                       .at = b->now,
+                                                       .project = c->project,
+                                                       .labels = c->pool,
+                                                       .amount = c->amount});
+}
+
 /* A host that is gone, and on which a lease lies: known, so that it keeps its labels, then gone. */
 void slotbook_save(const struct slotbook *b, struct buf *out)
 {
@@ -140,6 +151,8 @@ void slotbook_save(const struct slotbook *b, struct buf *out)
         if (!h->listed)
             slotbook_put_event(&j, &(struct slotbook_event){
                                        .kind = SLOTBOOK_EV_GONE, .at = b->now, .name = h->name});
+    save_claims(&j, b, SLOTBOOK_EV_GUARANTEE);
+    save_claims(&j, b, SLOTBOOK_EV_WAIT);
     jout_close(&j, ']');
 }
 

@@ -97,6 +97,7 @@ struct sched_node {
     const char *only;    /* pools, comma-separated, whose jobs alone it takes; NULL = of any job */
     const char *why_not; /* "draining" "unhealthy" "offline" "pending"; NULL = never takes jobs */
     bool shareable;      /* fractions may share its GPUs */
+    bool slow;           /* not used while others of its network do: it holds others up */
 };
 
 /* Replace the node table. Leases on nodes that are gone or smaller stay until they are ended:
@@ -408,6 +409,20 @@ bool sched_lease_next(const struct sched *s, size_t *pos, struct sched_lease_vie
 bool sched_lease_find(const struct sched *s, const char *id, struct sched_lease_view *ret);
 /* The iterator over waiting jobs, held ones among them; started_at is 0. */
 bool sched_waiting_next(const struct sched *s, size_t *pos, struct sched_lease_view *ret);
+/* GPUs that jobs of a project wait for in a pool, or that a project is guaranteed (pool ""). In
+ * 1/10000 of a GPU; texts are borrowed until the scheduler is changed. */
+struct sched_want {
+    const char *pool, *project;
+    int64_t amount;
+};
+/* By pool and project: the gangs of jobs that only GPUs keep waiting. Such a job is not held, no
+ * quota and no limit of live jobs bars it, its pool could hold it, and neither CPUs nor memory are
+ * all that is short; it may be that GPUs are free, and kept for others. *ret is the caller's, to
+ * be freed. Costs a look at each job that waits, and a search for room for each shape. */
+size_t sched_wants(const struct sched *s, struct sched_want **ret);
+/* The guarantees of projects; *ret is the caller's, to be freed. */
+size_t sched_guarantees(const struct sched *s, struct sched_want **ret);
+
 /* The job waiting at place i (0 …) of the order that a pass would take; NULL at the end.
  * Walking on from the last i is cheap. */
 void *sched_queue_at(struct sched *s, size_t i, usec_t now);

@@ -74,7 +74,7 @@ struct host {
     uint32_t kind, place; /* kind 0: not usable; place among the kind's hosts */
     char *name, *labels, *network, *versions, *why_not, *only;
     double gpus, cpus, memory, gpus_held, cpus_held; /* as told */
-    bool usable, shareable, listed;
+    bool usable, shareable, listed, slow;
     int n_slots, held_slots;
     int64_t cpus_total;   /* without those held */
     int64_t memory_total; /* NO_LIMIT: not known */
@@ -106,10 +106,10 @@ struct facts {
     int64_t seq;
     int priority; /* as asked */
     uint32_t project, user;
+    bool restartable;
     usec_t queued_at, limit, p50, p90;
     usec_t served, slice, saves_every; /* 0 but under flow */
-    bool restartable;
-    int64_t memory; /* in 1/UNIT GiB, of the whole gang: for quotas */
+    int64_t memory;                    /* in 1/UNIT GiB, of the whole gang: for quotas */
     void *job;
 };
 
@@ -126,20 +126,21 @@ struct lease {
     usec_t saved_at, saves_every; /* 0 = not known */
 };
 
+/* There are 10,000 of them, and of each copy as many again: ordered so that no byte is lost. */
 struct waiting {
     uint32_t row, shape;
     struct facts f;
-    bool held;
-    uint8_t claims;  /* 1 << enum sched_account: within that account's guarantee */
     char *avoid;     /* NULL = none */
     usec_t lasts;    /* its limit, or what stands for it */
     usec_t promised; /* the start that it was promised when it first became first; 0 = not yet */
     uint64_t promised_in; /* the latest walk in which it was */
-    bool blocked;         /* it was the first that did not fit */
     usec_t due;           /* it could have started, and lets others pass until then; 0 = not yet */
+    bool held;
+    bool blocked;   /* it was the first that did not fit */
+    uint8_t claims; /* 1 << enum sched_account: within that account's guarantee */
     int level;
-    uint64_t a, b;              /* its place in its group */
     uint32_t group, lane, line; /* 0 while it is held */
+    uint64_t a, b;              /* its place in its group */
     uint64_t stay;              /* which stay in line this is: for s->ageing */
     struct twig in_group, in_lane, in_line;
 };
@@ -271,6 +272,7 @@ struct sched {
     uint64_t tick;        /* rises with every change */
     uint64_t stamp;       /* tick of the last change that the pass did not make itself */
     uint64_t nodes_stamp; /* tick of the last change of totals, labels, usability */
+    bool has_slow;        /* a host that is not used while others do */
 
     struct rows hosts, pools, shapes, parts, leases, accounts, waiting, groups, lanes, lines, keeps;
     struct index host_of, pool_of, shape_of, account_of, lease_of, waiting_of, group_of, lane_of,

@@ -3,6 +3,7 @@
 #include "core/sched/sched.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/unit.h"
@@ -70,6 +71,32 @@ static void two_nodes(struct sched *s)
         {.name = "w2", .pool = "h20,ib", .gpus = 4, .cpus = 16, .usable = true},
         {.name = "head", .pool = "", .gpus = 0, .cpus = 8, .usable = false}};
     sched_set_nodes(s, nodes, 3);
+}
+
+/* A node on which ranks are slow is used once the others are full, and by a gang that needs it. */
+static void test_a_slow_node_is_used_last(void **state)
+{
+    (void)state;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct demand two = gang(1, 2, 4), both = gang(2, 2, 4);
+    struct sched_node nodes[] = {
+        {.name = "w1", .gpus = 2, .cpus = 16, .usable = true, .slow = true},
+        {.name = "w2", .gpus = 8, .cpus = 64, .usable = true}};
+    sched_set_nodes(s, nodes, 2);
+    add(s, "a", 1, 50, &two); /* the tightest fit is w1 */
+    assert_int_equal(next(s, &dec), 1);
+    assert_string_equal(dec.driver_node, "w2");
+    add(s, "b", 2, 50, &both);
+    assert_int_equal(next(s, &dec), 2);
+    assert_non_null(strstr(dec.nodes, "w1"));
+    sched_lease_end(s, "b", 1);
+    nodes[0].slow = false;
+    sched_set_nodes(s, nodes, 2);
+    add(s, "c", 3, 50, &two);
+    assert_int_equal(next(s, &dec), 3);
+    assert_string_equal(dec.driver_node, "w1");
+    sched_free(s);
 }
 
 static void test_order_and_gang(void **state)
@@ -314,6 +341,64 @@ static void test_held_waits(void **state)
     sched_free(s);
 }
 
+static void ask(struct sched *s, const char *id, const char *project, struct demand d, bool held)
+{
+    static int seq = 100;
+    const struct sched_job job = {.id = id,
+                                  .seq = ++seq,
+                                  .priority = 50,
+                                  .pool = "h20",
+                                  .project = project,
+                                  .demand = d,
+                                  .held = held,
+                                  .job = (void *)(uintptr_t)seq};
+    sched_enqueue(s, &job);
+}
+
+/* Jobs that only GPUs keep waiting, by pool and project. */
+static void test_wants(void **state)
+{
+    (void)state;
+    const struct sched_quota none = {.gpus_ceiling = -1,
+                                     .cpus = -1,
+                                     .gpu_hours_per_month = -1,
+                                     .memory = -1,
+                                     .running = -1,
+                                     .queued = -1,
+                                     .share = 1,
+                                     .priority_ceiling = 100};
+    struct sched_quota barred = none, sure = none;
+    struct sched *s = sched_new(seed, &no_limits);
+    struct sched_decision dec;
+    struct sched_want *v;
+    two_nodes(s);
+    ask(s, "whole", "vision", gang(1, 4, 1), false);
+    ask(s, "cpus", "vision", gang(1, 1, 15), false);
+    assert_true(next(s, &dec) && next(s, &dec) && !next(s, &dec));
+    barred.running = 0;
+    sched_set_quota(s, SCHED_PROJECT, "barred", &barred);
+    ask(s, "short of CPUs", "vision", gang(1, 1, 4), false);
+    ask(s, "held", "rl", gang(1, 4, 1), true);
+    ask(s, "over its quota", "barred", gang(1, 4, 1), false);
+    ask(s, "larger than the pool", "rl", gang(3, 4, 1), false);
+    ask(s, "waits", "rl", gang(1, 4, 1), false);
+    ask(s, "waits, too", "rl", gang(2, 4, 1), false);
+    assert_int_equal(next(s, &dec), 0);
+    assert_int_equal(sched_wants(s, &v), 1);
+    assert_string_equal(v->pool, "h20");
+    assert_string_equal(v->project, "rl");
+    assert_int_equal(v->amount, 12 * 10000);
+    free(v);
+    sure.gpus_guaranteed = 2.5;
+    sched_set_quota(s, SCHED_PROJECT, "rl", &sure);
+    sched_set_quota(s, SCHED_USER, "ann", &sure); /* not of a project */
+    assert_int_equal(sched_guarantees(s, &v), 1);
+    assert_string_equal(v->project, "rl");
+    assert_int_equal(v->amount, 25000);
+    free(v);
+    sched_free(s);
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -398,6 +483,7 @@ static void test_random_workload(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_order_and_gang),
+                                       cmocka_unit_test(test_a_slow_node_is_used_last),
                                        cmocka_unit_test(test_each_node_is_looked_at),
                                        cmocka_unit_test(test_too_large_blocks_nobody),
                                        cmocka_unit_test(test_cpus_count),
@@ -407,6 +493,7 @@ int main(void)
                                        cmocka_unit_test(test_slots_and_held),
                                        cmocka_unit_test(test_held_waits),
                                        cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_wants),
                                        cmocka_unit_test(test_random_workload)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c - where the GPUs' time went: by pool, project, user, and what was wasted, by job.
  *
- * Tables are in GPU-hours and fit 80 columns; --csv has every point in GPU-seconds. */
+ * Tables are in GPU-hours and fit 80 columns; --csv has every point in GPU-seconds. What projects
+ * had of each other stands in a list of its own in the reply, and is put to their series here. */
 #include "argus/noun/noun.h"
 
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct report_opts {
 };
 
 static const char *const BY_WORDS[] = {"", "cluster", "pool", "project", "user", "workload", NULL};
-enum { BY_PEOPLE = 3 }; /* from here on: of what people held */
+enum { BY_PEOPLE = 3 }; /* from here on: of what people held; the first are projects */
 
 #define REPORT_ROW(type_, member) .type = (type_), .offset = offsetof(struct report_opts, member)
 #define REPORT_FROM(text)                                                                          \
@@ -154,6 +155,86 @@ static const struct column PEOPLE_COLUMNS[] = {
     REPORT_COLUMN("say_util", util, 0),
 };
 
+/* ---- what projects had of each other ---- */
+
+/* The series of this project; made if it held nothing. */
+static json_t *report_series_of(json_t *all, const char *project)
+{
+    json_t *series;
+    size_t i;
+    json_array_foreach (all, i, series)
+        if (str_eq(json_get_str(series, "name", ""), project))
+            return series;
+    series = json_pack("{s:s}", "name", project);
+    (void)json_array_append_new(all, series); /* fails without memory alone */
+    return series;
+}
+
+static void report_join_dealings(json_t *answer)
+{
+    json_t *dealings, *all = json_object_get(answer, "series");
+    size_t i;
+    json_array_foreach (json_get_array(answer, "dealings"), i, dealings) {
+        json_t *series = report_series_of(all, json_get_str(dealings, "project", ""));
+        (void)json_object_set(series, "dealings", dealings); /* as above */
+    }
+}
+
+#define DEALING_CELL(name_, key_)                                                                  \
+    static void report_##name_(struct table *t, const json_t *series, const struct when *w)        \
+    {                                                                                              \
+        (void)w;                                                                                   \
+        report_hours(t, json_get_real(json_get_object(series, "dealings"), key_, 0));              \
+    }
+DEALING_CELL(wait_taken, "wait_taken_gpu_s")
+DEALING_CELL(wait_given, "wait_given_gpu_s")
+DEALING_CELL(lent, "lent_gpu_s")
+
+/* "vision 12.0, speech 3.5": those who had most. */
+static void report_lent_to(struct table *t, const json_t *series, const struct when *w)
+{
+    enum { NAMED = 3 };
+    _cleanup_(buf_release) struct buf text = BUF_INIT(1024);
+    const json_t *part;
+    size_t i;
+    (void)w;
+    json_array_foreach (json_get_array(json_get_object(series, "dealings"), "lent"), i, part)
+        if (i < NAMED)
+            (void)buf_addf(&text, "%s%s %.1f", i ? ", " : "", member_str(part, "project"),
+                           json_get_real(part, "gpu_s", 0) / 3600); /* too long is cut */
+    table_add(t, STYLE_PLAIN, text.len ? buf_str(&text) : NULL);
+}
+
+static const struct column PROJECT_COLUMNS[] = {
+    REPORT_NAMES,
+    REPORT_COLUMN("say_used", used, 0),
+    REPORT_COLUMN("say_held_idle", held_idle, 0),
+    REPORT_COLUMN("say_unmeasured", unknown, 5),
+    REPORT_COLUMN("say_util", util, 4),
+    REPORT_COLUMN("say_wait_taken", wait_taken, 2),
+    REPORT_COLUMN("say_wait_given", wait_given, 3),
+    REPORT_COLUMN("say_lent", lent, 1),
+    {.title = "say_lent_to", .flags = COLUMN_ROOM, .draw = report_lent_to},
+};
+
+/* ---- as CSV ---- */
+
+static const char *const DEALING_KEYS[] = {"wait_taken_gpu_s", "wait_own_gpu_s", "wait_given_gpu_s",
+                                           "lent_gpu_s", "borrowed_gpu_s"};
+
+/* They are of the whole time: a line of a part of it has none. */
+static bool csv_has_dealings(const json_t *page)
+{
+    return str_eq(member_str(page, "by"), "project") && json_get_int(page, "points", 0) == 1;
+}
+
+static void csv_of_dealings(FILE *out, const json_t *series)
+{
+    const json_t *dealings = json_get_object(series, "dealings");
+    for (size_t i = 0; i < array_len(DEALING_KEYS); i++)
+        (void)fprintf(out, ",%.4f", json_get_real(dealings, DEALING_KEYS[i], 0));
+}
+
 static const char *const SUM_KEYS[] = {"capacity", "used",   "held_idle", "blocked", "free",
                                        "draining", "broken", "foreign",   "unknown", "busy"};
 
@@ -173,6 +254,8 @@ static void csv_of_series(FILE *out, const json_t *page, const json_t *series)
             if (v)
                 (void)fprintf(out, "%.4f", json_number_value(v));
         }
+        if (csv_has_dealings(page))
+            csv_of_dealings(out, series);
         (void)fputc('\n', out);
     }
 }
@@ -184,6 +267,8 @@ static void gpu_csv(FILE *out, const json_t *page)
     (void)fputs("name,from", out);
     for (i = 0; i < array_len(SUM_KEYS); i++)
         (void)fprintf(out, ",%s_gpu_s", SUM_KEYS[i]);
+    for (i = 0; i < array_len(DEALING_KEYS) && csv_has_dealings(page); i++)
+        (void)fprintf(out, ",%s", DEALING_KEYS[i]);
     (void)fputc('\n', out);
     json_array_foreach (json_get_array(page, "series"), i, series)
         csv_of_series(out, page, series);
@@ -200,6 +285,20 @@ static bool report_emit(struct cli *cli,
     else if (o->csv)
         csv(cli->out, answer);
     return o->output >= OUTPUT_JSON || o->csv;
+}
+
+static struct listing gpu_listing(const struct report_opts *o)
+{
+    const struct listing pools = {.columns = POOL_COLUMNS, .n_columns = array_len(POOL_COLUMNS)};
+    const struct listing people = {.columns = PEOPLE_COLUMNS,
+                                   .n_columns = array_len(PEOPLE_COLUMNS)};
+    const struct listing projects = {.columns = PROJECT_COLUMNS,
+                                     .n_columns = array_len(PROJECT_COLUMNS)};
+    bool owned = o->by >= BY_PEOPLE || o->project || o->user;
+    struct listing ret = o->by == BY_PEOPLE && !o->user ? projects : owned ? people : pools;
+    ret.key = "series";
+    ret.none = "say_no_usage";
+    return ret;
 }
 
 static int report_gpu_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -221,14 +320,11 @@ static int report_gpu_run(struct cli *cli, void *opts, const struct strv *args, 
     int r = cli_open(cli, err);
     if (r == 0)
         r = client_get(cli->client, buf_str(&path), &answer, err);
+    if (r == 0 && o->output < OUTPUT_JSON)
+        report_join_dealings(answer);
     if (r < 0 || report_emit(cli, o, answer, gpu_csv))
         return r;
-    bool people = o->by >= BY_PEOPLE || o->project || o->user;
-    const struct listing table = {.key = "series",
-                                  .columns = people ? PEOPLE_COLUMNS : POOL_COLUMNS,
-                                  .n_columns =
-                                      people ? array_len(PEOPLE_COLUMNS) : array_len(POOL_COLUMNS),
-                                  .none = "say_no_usage"};
+    const struct listing table = gpu_listing(o);
     listing_print(cli, &table, answer, o->output, o->utc);
     return 0;
 }
@@ -446,7 +542,11 @@ static const struct command REPORT_COMMANDS[] = {
             "free for a gang that waits, free, draining, broken and foreign; together they are "
             "the capacity. UNKNOWN is the part of USED that nobody measured, UTIL the mean use of "
             "what was measured. A node with two labels counts in both pools. By project, user "
-            "or workload: what they held; you see your own projects, admins see all.",
+            "or workload: what they held; you see your own projects, admins see all. By project "
+            "also WAIT-TAKEN, GPUs wanted times the time for which only GPUs kept its jobs "
+            "waiting; WAIT-GIVEN, its part of what others waited, as it held GPUs of their pool; "
+            "LENT, what others held of its guarantee, which it could not have had at once, and to "
+            "whom ('*': several together). --csv without --step has these, too.",
         .example = "argus report gpu --by user --from 30d\n"
                    "argus report gpu --by pool --from 7d --step 1h --csv > week.csv",
         .opts = GPU_OPTS,

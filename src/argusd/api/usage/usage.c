@@ -4,12 +4,14 @@
  *
  * What a pool did is everybody's to see, as in GET /v1/pools; what people held is theirs, their
  * projects' and the admins'. The sums are brought to the disk first, so that they go up to now, and
- * are then read and added up on a worker. Days are UTC. */
+ * are then read and added up on a worker; by project a second read has what projects had of each
+ * other. Days are UTC. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "argusd/account/accounting.h"
+#include "argusd/api/usage/dealings.h"
 #include "argusd/kit/api.h"
 #include "argusd/kit/part.h"
 #include "argusd/people/people_rules.h"
@@ -38,6 +40,9 @@ struct usage_asked {
     struct http_req *req;
     struct api *a;
     struct store_read *read;
+    int reads; /* that are not released */
+    struct usage_sums *sums;
+    struct dealings *dealings;
     enum store_usage_by by;
     char *pool, *project, *user; /* filters; NULL = none */
     struct people_view view;
@@ -50,15 +55,6 @@ struct usage_asked {
 static bool usage_is_owned(const struct usage_asked *k)
 {
     return k->by >= STORE_USAGE_BY_PROJECT || k->project || k->user;
-}
-
-static void usage_asked_free(struct usage_asked *k)
-{
-    people_view_release(&k->view);
-    free(k->pool);
-    free(k->project);
-    free(k->user);
-    free(k);
 }
 
 /* ---- on the worker ---- */
@@ -118,6 +114,17 @@ static void usage_sums_free(void *rendered)
     free(all);
 }
 
+static void usage_asked_free(struct usage_asked *k)
+{
+    usage_sums_free(k->sums);
+    dealings_free(k->dealings);
+    people_view_release(&k->view);
+    free(k->pool);
+    free(k->project);
+    free(k->user);
+    free(k);
+}
+
 static void *usage_render(const struct store_result *r, void *arg)
 {
     const struct usage_asked *k = arg;
@@ -129,6 +136,17 @@ static void *usage_render(const struct store_result *r, void *arg)
             usage_add_to(all, k, r->usage[i].name, strlen(r->usage[i].name), &r->usage[i]);
     xsort(all->v, all->n, sizeof(*all->v), usage_by_name);
     return all;
+}
+
+static void *usage_render_dealings(const struct store_result *r, void *arg)
+{
+    const struct usage_asked *k = arg;
+    return dealings_read(r, &k->view);
+}
+
+static void usage_dealings_free(void *rendered)
+{
+    dealings_free(rendered);
 }
 
 /* ---- the answer ---- */
@@ -151,7 +169,7 @@ struct usage_page {
     int by;
     usec_t from, to, until;
     int64_t step_s, points;
-    struct field_list series;
+    struct field_list dealings, series;
 };
 #define USAGE(key, ftype, member, ...) FIELD_AT(usage_page, key, ftype, member, __VA_ARGS__)
 static const struct field usage_rows[] = {
@@ -161,6 +179,12 @@ static const struct field usage_rows[] = {
     USAGE("until", FIELD_TIME, until, .flags = FIELD_ALWAYS | FIELD_SHOWN),
     USAGE("step_s", FIELD_INT, step_s, .flags = FIELD_SHOWN),
     USAGE("points", FIELD_INT, points, .flags = FIELD_SHOWN),
+    USAGE("dealings",
+          FIELD_LIST,
+          dealings,
+          .of = &dealings_table,
+          .flags = FIELD_SHOWN,
+          .doc = "by=project, of no user: what projects had of each other in the whole time"),
     USAGE("series", FIELD_LIST, series, .of = &series_table),
 };
 static const struct field_table usage_table = FIELD_TABLE("UsageTime", usage_rows, usage_page);
@@ -189,14 +213,16 @@ static void usage_put_series(struct jout *j,
     field_to_json(&series_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
 }
 
-static void usage_answer(struct usage_asked *k, const struct usage_sums *all)
+static void usage_answer(struct usage_asked *k)
 {
+    const struct usage_sums *all = k->sums;
     const struct usage_page page = {.by = (int)k->by,
                                     .from = (usec_t)k->from * USEC_SEC,
                                     .to = (usec_t)k->to * USEC_SEC,
                                     .until = (usec_t)k->until_ms * USEC_MS,
                                     .step_s = k->point,
-                                    .points = (int64_t)k->points};
+                                    .points = (int64_t)k->points,
+                                    .dealings = dealings_list(k->dealings)};
     struct buf body = BUF_INIT(USAGE_BYTES_MAX);
     struct jout j = jout_begin(&body);
     double *v = xcalloc(k->points * SLOTBOOK_SUMS, sizeof(*v));
@@ -213,25 +239,7 @@ static void usage_answer(struct usage_asked *k, const struct usage_sums *all)
     buf_release(&body);
 }
 
-static void usage_on_done(const struct store_result *r, void *arg)
-{
-    struct usage_asked *k = arg;
-    k->read = NULL;
-    http_req_on_close(k->req, NULL, NULL);
-    if (r->err.code)
-        api_fail(k->req, &r->err, 0);
-    else
-        usage_answer(k, r->rendered);
-    usage_sums_free(r->rendered);
-}
-
-/* No worker reads it any more. */
-static void usage_on_released(void *arg)
-{
-    usage_asked_free(arg);
-}
-
-/* ---- the request ---- */
+/* ---- the reads ---- */
 
 static int64_t floor_to(int64_t at, int64_t step)
 {
@@ -259,6 +267,70 @@ static size_t usage_spans(const struct usage_asked *k, struct store_usage_span *
     return 3;
 }
 
+/* No worker looks at it any more. */
+static void usage_on_released(void *arg)
+{
+    struct usage_asked *k = arg;
+    if (!--k->reads)
+        usage_asked_free(k);
+}
+
+static void usage_read(struct usage_asked *k,
+                       const struct store_usage_query *q,
+                       const struct store_then *then)
+{
+    k->reads++;
+    k->read = store_list_usage(k->a->store, q, then);
+}
+
+static void usage_finish(struct usage_asked *k, const struct err *err)
+{
+    http_req_on_close(k->req, NULL, NULL);
+    if (err->code)
+        api_fail(k->req, err, 0);
+    else
+        usage_answer(k);
+}
+
+static void usage_on_dealings(const struct store_result *r, void *arg)
+{
+    struct usage_asked *k = arg;
+    k->read = NULL;
+    k->dealings = r->rendered;
+    usage_finish(k, &r->err);
+}
+
+/* The whole time as one point; names are those of pairs. */
+static void usage_read_dealings(struct usage_asked *k)
+{
+    struct store_usage_query q = {.by = STORE_USAGE_BY_WORKLOAD,
+                                  .origin = k->from,
+                                  .point = k->to - k->from,
+                                  .project = k->project,
+                                  .owned = true,
+                                  .scope = k->view.scope};
+    struct store_then then = {.render = usage_render_dealings,
+                              .done = usage_on_dealings,
+                              .drop = usage_dealings_free,
+                              .release = usage_on_released,
+                              .arg = k};
+    q.n_spans = usage_spans(k, q.spans);
+    for (size_t i = 0; i < q.n_spans; i++)
+        q.spans[i].step = -q.spans[i].step;
+    usage_read(k, &q, &then);
+}
+
+static void usage_on_sums(const struct store_result *r, void *arg)
+{
+    struct usage_asked *k = arg;
+    k->read = NULL;
+    k->sums = r->rendered;
+    if (!r->err.code && k->by == STORE_USAGE_BY_PROJECT && !k->user)
+        usage_read_dealings(k);
+    else
+        usage_finish(k, &r->err);
+}
+
 static void usage_on_settled(int64_t until_ms, void *arg)
 {
     struct usage_asked *k = arg;
@@ -270,14 +342,16 @@ static void usage_on_settled(int64_t until_ms, void *arg)
                                   .owned = usage_is_owned(k),
                                   .scope = usage_is_owned(k) ? k->view.scope : NULL};
     struct store_then then = {.render = usage_render,
-                              .done = usage_on_done,
+                              .done = usage_on_sums,
                               .drop = usage_sums_free,
                               .release = usage_on_released,
                               .arg = k};
     k->until_ms = until_ms;
     q.n_spans = usage_spans(k, q.spans);
-    k->read = store_list_usage(k->a->store, &q, &then);
+    usage_read(k, &q, &then);
 }
+
+/* ---- the request ---- */
 
 static void usage_on_gone(struct http_req *req, void *arg)
 {
@@ -396,6 +470,8 @@ static const struct http_route rows[] = {
 };
 
 static const struct http_schema schemas[] = {
+    {.name = "DealingPart", .table = &dealing_part_table},
+    {.name = "UsageDealings", .table = &dealings_table},
     {.name = "UsageSeries", .table = &series_table},
     {.name = "UsageTime", .table = &usage_table},
 };

@@ -152,7 +152,7 @@ struct search {
  * stand idle. */
 static int sched_fit_class_of(const struct search *q, const struct host *h)
 {
-    bool avoid = q->f->avoid && str_list_has(q->f->avoid, h->name);
+    bool avoid = h->slow || (q->f->avoid && str_list_has(q->f->avoid, h->name));
     bool alone = q->share->part && !host_shares(h, q->share->part);
     return 4 * avoid + 2 * alone + (q->f->fill_kept && !h->first_keep);
 }
@@ -169,16 +169,23 @@ static bool take_host(void *arg, uint32_t host)
     return q->found->n >= q->wanted;
 }
 
+/* No host is of a class for which this is false. */
+static bool class_may_be(const struct search *q, const struct share *share)
+{
+    return (share->part || !(q->class & 2)) && (q->f->fill_kept || !(q->class & 1));
+}
+
 /* Until found->n is `wanted`; false: there are not so many. */
 static bool take_hosts(struct search *q, const struct share *share, size_t wanted)
 {
-    int classes = q->f->avoid ? 8 : share->part ? 4 : q->f->fill_kept ? 2 : 1;
+    int classes = q->f->avoid || q->s->has_slow ? 8 : share->part ? 4 : q->f->fill_kept ? 2 : 1;
     q->share = share;
     q->wanted = wanted;
     if (q->found->n >= wanted)
         return true;
     for (q->class = 0; q->class < classes; q->class ++)
-        if (hosts_each(q->s, q->f->shape->pool, q->network, share->whole, take_host, q))
+        if (class_may_be(q, share) &&
+            hosts_each(q->s, q->f->shape->pool, q->network, share->whole, take_host, q))
             return true;
     return false;
 }

@@ -313,7 +313,7 @@ static unsigned update_host(struct host *h, const struct sched_node *n)
     if (!sched_hosts_same(h->gpus, n->gpus) || !sched_hosts_same(h->cpus, n->cpus) ||
         !sched_hosts_same(h->gpus_held, n->gpus_held) ||
         !sched_hosts_same(h->cpus_held, n->cpus_held) || h->shareable != n->shareable ||
-        !sched_hosts_same(h->memory, n->memory))
+        h->slow != n->slow || !sched_hosts_same(h->memory, n->memory))
         change |= HOST_AMOUNTS;
     (void)text_changed(&h->why_not, n->why_not); /* shown only */
     h->gpus = n->gpus;
@@ -324,6 +324,7 @@ static unsigned update_host(struct host *h, const struct sched_node *n)
     h->cpus_held = n->cpus_held;
     h->usable = n->usable;
     h->shareable = n->shareable;
+    h->slow = n->slow;
     h->listed = true;
     int64_t slots = sched_hosts_units(n->gpus) / UNIT;
     h->n_slots = slots > MAX_SLOTS ? MAX_SLOTS : (int)slots;
@@ -338,7 +339,9 @@ static unsigned update_all(struct sched *s, const struct sched_node *nodes, size
 {
     unsigned change = HOST_SAME;
     bool *seen = xcalloc(s->hosts.n + n + 1, sizeof(*seen));
+    s->has_slow = false;
     for (size_t i = 0; i < n; i++) {
+        s->has_slow = s->has_slow || nodes[i].slow;
         uint32_t host = host_take(s, nodes[i].name, strlen(nodes[i].name));
         unsigned c = update_host(host_at(s, host), &nodes[i]);
         seen[host] = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lead.ts - what a lead reads first, computed: what each pool did in whole per cent that are 100 together, the same of the
-// period before, who had what, and who waits for how many GPUs. Nothing is drawn here.
-import type { JobItem, JobWaste, Quota, UsageSeries } from "../../made/api";
+// period before, who had what and of whom, and who waits for how many GPUs. Nothing is drawn here.
+import type { JobItem, JobWaste, Quota, UsageDealings, UsageSeries } from "../../made/api";
 import { ms } from "../../base/say";
 import { held, hours, PARTS, worked, type Part } from "./sums";
 
@@ -53,6 +53,18 @@ export function poolShares(now: UsageSeries[], before: UsageSeries[]): PoolShare
         .sort((a, b) => b.capacity - a.capacity);
 }
 
+/** Several projects together, in what projects had of each other. */
+export const OTHERS = "*";
+
+/** What a project had of others, in GPU-hours. */
+export interface Dealt {
+    waitTaken: number;
+    waitGiven: number;
+    lent: number;
+    /** To whom, most first. */
+    to: { project: string; hours: number }[];
+}
+
 export interface Account {
     kind: "project" | "user";
     name: string;
@@ -61,22 +73,42 @@ export interface Account {
     computed: number | null;
     idle: number;
     quota: Quota | undefined;
+    /** Of projects alone: nobody lends to a person. */
+    dealt: Dealt | undefined;
 }
 
-/** Whoever held something in that time, most first, with what he may hold and holds now. */
-export function accounts(kind: Account["kind"], of: UsageSeries[], quotas: Quota[]): Account[] {
-    return of
-        .map((s) => {
+function dealtOf(d: UsageDealings | undefined): Dealt {
+    return {
+        waitTaken: (d?.wait_taken_gpu_s ?? 0) / 3600,
+        waitGiven: (d?.wait_given_gpu_s ?? 0) / 3600,
+        lent: (d?.lent_gpu_s ?? 0) / 3600,
+        to: (d?.lent ?? []).map((x) => ({ project: x.project, hours: x.gpu_s / 3600 })),
+    };
+}
+
+/** Whoever held something in that time, or lent or waited, most first, with what he may hold and holds now. */
+export function accounts(
+    kind: Account["kind"],
+    of: UsageSeries[],
+    quotas: Quota[],
+    dealings: UsageDealings[] = [],
+): Account[] {
+    const names = new Set([...of.map((s) => s.name), ...dealings.map((d) => d.project)]);
+    return [...names]
+        .map((name) => {
+            const s = of.find((x) => x.name === name);
+            const dealt = kind === "project" ? dealtOf(dealings.find((d) => d.project === name)) : undefined;
             return {
                 kind,
-                name: s.name,
-                held: held(s),
-                computed: worked(s) === null ? null : hours(s.busy),
-                idle: hours(s.held_idle) ?? 0,
-                quota: quotas.find((q) => q.kind === kind && q.name === s.name),
+                name,
+                held: s ? held(s) : 0,
+                computed: !s || worked(s) === null ? null : hours(s.busy),
+                idle: (s && hours(s.held_idle)) ?? 0,
+                quota: quotas.find((q) => q.kind === kind && q.name === name),
+                dealt,
             };
         })
-        .filter((a) => a.held > 0)
+        .filter((a) => a.held > 0 || (a.dealt && a.dealt.waitTaken + a.dealt.waitGiven + a.dealt.lent > 0))
         .sort((a, b) => b.held - a.held);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// leadview.tsx - what a lead reads first: three sentences with what to do, a bar per pool that is exactly 100 %, who had what,
-// and who waits for how many GPUs. Every figure opens the jobs behind it.
+// leadview.tsx - what a lead reads first: three sentences with what to do, a bar per pool that is exactly 100 %, who had what
+// and of whom, and who waits for how many GPUs. Every figure opens the jobs behind it.
 import type { ComponentChildren } from "preact";
-import type { JobWaste, UsageSeries } from "../../made/api";
+import type { JobWaste, UsageSeries, UsageTime } from "../../made/api";
 import { useAsk, type Asked } from "../../api/use";
 import { now, num, span, visible } from "../../base/say";
 import { withQuery } from "../../base/url";
@@ -14,7 +14,17 @@ import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import "./lead.css";
 import { adviceOf } from "./advice";
-import { accounts, poolShares, waitingBySize, worstLoss, type Account, type PoolShare, type Waiting } from "./lead";
+import {
+    accounts,
+    OTHERS,
+    poolShares,
+    waitingBySize,
+    worstLoss,
+    type Account,
+    type Dealt,
+    type PoolShare,
+    type Waiting,
+} from "./lead";
 import type { Period } from "./period";
 import { held, hours, partWord, SLOT_OF, worked } from "./sums";
 
@@ -50,6 +60,11 @@ const w = words({
     borrowed: ["Borrowed", "借用"],
     quota: ["Guaranteed", "保障"],
     queued: ["Waits", "等待"],
+    wait_taken: ["Waited", "已等待"],
+    wait_given: ["Made wait", "致他人等待"],
+    lent_to: ["Lent to", "借给"],
+    lent_others: ["others", "其他"],
+    lent_more: ["{0} more", "另 {0} 个"],
     waiting: ["Waiting, by size", "按规模统计的等待"],
     size: ["GPUs of a job", "作业 GPU 数"],
     size_0: ["none (CPU alone)", "无（仅 CPU）"],
@@ -196,14 +211,44 @@ function Pools({ of, period }: { of: PoolShare[]; period: Period }) {
     );
 }
 
+const MOST_LENT = 2;
+
+/** "vision 12, speech 3.5, 2 more". */
+function lentSays(to: Dealt["to"], most = to.length): string {
+    const told = to
+        .slice(0, most)
+        .map((x) => `${x.project === OTHERS ? w("lent_others") : visible(x.project)} ${short(x.hours)}`);
+    return [...told, ...(to.length > most ? [w("lent_more", to.length - most)] : [])].join(", ");
+}
+
+const lentCol = (): Col<Account> => ({
+    key: "lent_to",
+    title: w("lent_to"),
+    wide: true,
+    draw: (a) =>
+        a.dealt?.to.length ? (
+            <span class="cut" title={lentSays(a.dealt.to)}>
+                {lentSays(a.dealt.to, MOST_LENT)}
+            </span>
+        ) : (
+            <Dash />
+        ),
+    csv: (a) => (a.dealt ? lentSays(a.dealt.to) : null),
+});
+
 function accountCols(period: Period): Col<Account>[] {
     const behind = (a: Account) => withQuery("/jobs", { [a.kind]: a.name, since: period.from, sort: "-gpu_hours" });
-    const figure = (key: string, title: string, of: (a: Account) => number | null | undefined): Col<Account> => ({
+    const figure = (
+        key: string,
+        title: string,
+        of: (a: Account) => number | null | undefined,
+        wide: Col<Account>["wide"] = true,
+    ): Col<Account> => ({
         key,
         title,
         num: true,
         width: 92,
-        wide: key !== "held",
+        wide,
         draw: (a) => {
             const v = of(a);
             return v === null || v === undefined ? <Dash /> : short(v);
@@ -224,13 +269,16 @@ function accountCols(period: Period): Col<Account>[] {
             ),
             csv: (a) => `${a.kind}:${a.name}`,
         },
-        figure("held", w("had"), (a) => a.held),
+        figure("held", w("had"), (a) => a.held, false),
         figure("computed", w("worked"), (a) => a.computed),
         figure("idle", w("idle"), (a) => a.idle),
         figure("holds", w("holds"), (a) => a.quota?.usage.gpus),
-        figure("borrowed", w("borrowed"), (a) => a.quota?.usage.gpus_borrowed),
+        figure("borrowed", w("borrowed"), (a) => a.quota?.usage.gpus_borrowed, "very"),
         figure("guaranteed", w("quota"), (a) => a.quota?.quota.gpus_guaranteed),
-        figure("queued", w("queued"), (a) => a.quota?.usage.queued),
+        figure("queued", w("queued"), (a) => a.quota?.usage.queued, "very"),
+        figure("wait_taken", w("wait_taken"), (a) => a.dealt?.waitTaken),
+        figure("wait_given", w("wait_given"), (a) => a.dealt?.waitGiven),
+        lentCol(),
     ];
 }
 
@@ -276,10 +324,18 @@ const waitingCols = (): Col<Waiting>[] => [
 const MOST_WAITING = 1000;
 const LIVE = { every: 60_000 };
 
-export function Lead({ period, waste }: { period: Period; waste: Asked<{ jobs: JobWaste[] }> }) {
+/** whole: the cluster's usage in this period, in one point or many. */
+export function Lead({
+    period,
+    whole,
+    waste,
+}: {
+    period: Period;
+    whole: Asked<UsageTime>;
+    waste: Asked<{ jobs: JobWaste[] }>;
+}) {
     const range = { from: period.from, to: period.to };
     const old = period.before;
-    const whole = useAsk("GET /v1/usage", { query: range }, LIVE);
     const wholeOld = useAsk(old ? "GET /v1/usage" : null, { query: old ?? {} }, LIVE);
     const pools = useAsk("GET /v1/usage", { query: { ...range, by: "pool" } }, LIVE);
     const poolsOld = useAsk(old ? "GET /v1/usage" : null, { query: { ...old, by: "pool" } }, LIVE);
@@ -296,7 +352,7 @@ export function Lead({ period, waste }: { period: Period; waste: Asked<{ jobs: J
     const free = machines.data?.pools.find((p) => p.pool === null)?.gpus.free ?? 0; // of the whole cluster
     const limits = quotas.data?.quotas ?? [];
     const who = [
-        ...accounts("project", projects.data?.series ?? [], limits),
+        ...accounts("project", projects.data?.series ?? [], limits, projects.data?.dealings),
         ...accounts("user", users.data?.series ?? [], limits),
     ];
     return (

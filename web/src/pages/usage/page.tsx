@@ -310,7 +310,7 @@ export default function Usage() {
                 <Months value={period.word} />
             </div>
             <div class="cols">
-                {by === "cluster" && <Lead period={period} waste={waste} />}
+                {by === "cluster" && <Lead period={period} whole={asked} waste={waste} />}
                 {asked.why || !all ? (
                     <Pending of={asked} lines={8} framed />
                 ) : !all.length ? (
