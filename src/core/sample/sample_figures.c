@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "core/sample/sample_effect.h"
+
 const char *const sample_figure_names[] = {
 #define X(e, name) name,
     SAMPLE_FIGURE_TABLE(X)
@@ -24,7 +26,11 @@ static bool figures_is_same(const struct sample_place *v, size_t n)
 static void figures_of_groups(struct sample_place *v, size_t n, double best, double *ret)
 {
     size_t groups = 0, flat = 0, solved = 0, same = 0;
+    struct sample_effect effect;
     sample_order_by_group(v, n);
+    sample_effect(v, n, &effect);
+    ret[SAMPLE_BY_PROMPT] = effect.by_prompt;
+    ret[SAMPLE_BY_ANSWER] = effect.by_answer;
     for (size_t i = 0, step, scored; i < n; i += step) {
         step = sample_order_group(v, i, n, &scored);
         if (scored < 2)

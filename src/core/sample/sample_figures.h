@@ -10,6 +10,8 @@
  * SAME     groups of which all answers are the same text
  * REPEATS  how much of an answer stood in it before, in the mean: sample_repeats()
  * FRESH    prompts that neither of the two steps dumped before had
+ * BY_PROMPT, BY_ANSWER  how much of the spread of the scores follows the prompt, and within a
+ *          group the answer: sample_effect.h, a little below 0 where it follows neither
  * WIDE_ANSWERS, WIDE_PROMPTS  bytes that are not ASCII: of another language, or no text */
 #define SAMPLE_FIGURE_TABLE(X)                                                                     \
     X(SAMPLE_FLAT, "samples/flat_groups")                                                          \
@@ -17,6 +19,8 @@
     X(SAMPLE_SAME, "samples/same_answers")                                                         \
     X(SAMPLE_REPEATS, "samples/repeats")                                                           \
     X(SAMPLE_FRESH, "samples/fresh_prompts")                                                       \
+    X(SAMPLE_BY_PROMPT, "samples/score_by_prompt")                                                 \
+    X(SAMPLE_BY_ANSWER, "samples/score_by_answer")                                                 \
     X(SAMPLE_WIDE_ANSWERS, "samples/wide_answers")                                                 \
     X(SAMPLE_WIDE_PROMPTS, "samples/wide_prompts")
 enum sample_figure {

@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SAMPLE_SHARE = 1000 }; /* parts of a whole, in which shares are kept */
+enum {
+    SAMPLE_SHARE = 1000, /* parts of a whole, in which shares are kept */
+    SAMPLE_TRAITS = 8,
+};
 
 struct sample_place {
     uint64_t offset; /* of its line in the dump */
@@ -16,6 +19,7 @@ struct sample_place {
     uint32_t repeats;                  /* of its answer, in SAMPLE_SHARE parts */
     uint32_t answer;                   /* the same for the same answer */
     uint16_t wide_answer, wide_prompt; /* of their bytes those that are not ASCII, likewise */
+    uint8_t traits[SAMPLE_TRAITS];     /* of its answer: sample_traits() */
 };
 
 struct sample_sum {

@@ -64,7 +64,7 @@ static void habits_roll(struct dice *d, struct habits *h)
 
 /* What differs in its samples. */
 struct sample_habits {
-    double flat, repeats, fresh, wide;
+    double flat, repeats, fresh, wide, by_prompt, by_answer;
 };
 
 static void sample_habits_roll(struct dice *d, struct sample_habits *h)
@@ -73,6 +73,8 @@ static void sample_habits_roll(struct dice *d, struct sample_habits *h)
     h->repeats = dice_between(d, 0, 0.25);
     h->fresh = dice_unit(d) < 0.3 ? dice_between(d, 0.3, 1) : 1;
     h->wide = dice_unit(d) < 0.3 ? dice_between(d, 0.5, 0.9) : dice_between(d, 0, 0.02);
+    h->by_prompt = dice_unit(d) < 0.2 ? 0 : dice_between(d, 0.15, 0.6);
+    h->by_answer = h->by_prompt > 0 ? dice_between(d, 0, 0.4) : dice_between(d, 0.15, 0.4);
 }
 
 struct making {
@@ -236,6 +238,11 @@ static void put_samples(struct making *m, int64_t step)
                    (repeated >= 0 ? fmin(0.04 * (repeated + 1), 0.7) : 0));
     put_sample(m, SAMPLE_FRESH,
                has_begun(m, VERDICT_DATA_REPEATS, step) ? 0 : has->fresh - 0.1 * dice_unit(d));
+    bool is_noise = has_begun(m, VERDICT_REWARD_NOISE, step);
+    put(m, sample_figure_names[SAMPLE_BY_PROMPT],
+        (is_noise ? 0 : has->by_prompt) + 0.06 * dice_normal(d));
+    put(m, sample_figure_names[SAMPLE_BY_ANSWER],
+        (is_noise ? 0 : has->by_answer) + 0.08 * dice_normal(d));
     put_sample(m, SAMPLE_WIDE_ANSWERS, has->wide + 0.03 * dice_normal(d));
     put_sample(m, SAMPLE_WIDE_PROMPTS, wide + 0.03 * dice_normal(d));
 }

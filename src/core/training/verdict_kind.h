@@ -18,6 +18,7 @@
     X(VERDICT_ENTROPY_RISE, "entropy_rise", true, "actor_rollout_ref.actor.entropy_coeff")         \
     X(VERDICT_NO_UPDATE, "no_update", true, "actor_rollout_ref.actor.optim.lr")                    \
     X(VERDICT_REWARD_FLAT, "reward_flat", true, "reward_fn_path")                                  \
+    X(VERDICT_REWARD_NOISE, "reward_noise", true, "reward_fn_path")                                \
     X(VERDICT_SAME_ANSWERS, "same_answers", true, "actor_rollout_ref.rollout.temperature")         \
     X(VERDICT_GROUPS_FLAT, "groups_flat", true, "algorithm.filter_groups.enable")                  \
     X(VERDICT_REPETITION, "repetition", true, "actor_rollout_ref.actor.optim.lr")                  \

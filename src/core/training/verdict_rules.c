@@ -41,6 +41,8 @@ const struct verdict_rule verdict_rules[] = {
      .flags = VERDICT_SHOW_PERCENT, .sure = 0.7},
     {VERDICT_REWARD_FLAT, TRAIN_REWARD, VERDICT_CONSTANT, .in = 10, .flags = VERDICT_AT_ITS_BEST,
      .sure = 0.9},
+    {VERDICT_REWARD_NOISE, TRAIN_BY_ANSWER, VERDICT_NEITHER, .limit = 0.05, .in = 20,
+     .flags = VERDICT_SHOW_PERCENT, .turn = TRAIN_BY_PROMPT, .sure = 0.7},
     {VERDICT_GROUPS_FLAT, TRAIN_ADVANTAGE_MAX, VERDICT_BELOW, .limit = 1e-6, .of = 4, .in = 5,
      .flags = VERDICT_ABSOLUTE, .sure = 0.9},
     {VERDICT_GROUPS_WASTED, TRAIN_FLAT_GROUPS, VERDICT_ABOVE, .limit = 0.6, .of = 4, .in = 5,

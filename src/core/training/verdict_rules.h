@@ -20,6 +20,9 @@ enum verdict_shape {
     VERDICT_SPIKE,
     /* The newest `in` are the same. */
     VERDICT_CONSTANT,
+    /* Neither the figure nor `turn` is over limit in the mean of the newest `in`, while most groups
+     * have different scores. */
+    VERDICT_NEITHER,
     /* The reward rose, and no validation of the newest `in` did. */
     VERDICT_REWARD_ALONE,
     /* A line through the values since they turned, `in` at least, meets its bound before the

@@ -143,6 +143,36 @@ static bool holds_constant(const struct verdict *v,
     return true;
 }
 
+/* ---- scores that follow nothing ---- */
+
+/* Where the one of both that had told something turned; the first value, where none ever did. */
+static int64_t neither_since(const struct verdict_rule *rule,
+                             const struct verdict_series *a,
+                             const struct verdict_series *b)
+{
+    double was_a = series_baseline(a), was_b = series_baseline(b);
+    const struct verdict_series *s = was_a >= was_b ? a : b;
+    return fmax(was_a, was_b) > rule->limit ? series_turn(s) : series_step(s, series_count(s) - 1);
+}
+
+static bool holds_neither(const struct verdict *v,
+                          const struct verdict_rule *rule,
+                          struct verdict_hold *ret)
+{
+    const struct verdict_series *s = &v->of[rule->figure], *other = &v->of[rule->turn];
+    if (series_count(s) < rule->in || series_count(other) < rule->in)
+        return false;
+    double now = series_mean(s, 0, rule->in), then = series_mean(other, 0, rule->in);
+    double flat = series_median(&v->of[TRAIN_FLAT_GROUPS], 0, rule->in);
+    if (!(now < rule->limit && then < rule->limit && flat < 0.5))
+        return false;
+    ret->value = fmax(fmax(now, then), 0);
+    ret->base = fmax(fmax(series_baseline(s), series_baseline(other)), 0);
+    ret->limit = (double)rule->in;
+    ret->onset = neither_since(rule, s, other);
+    return true;
+}
+
 /* ---- reward against validation ---- */
 
 static bool holds_alone(const struct verdict *v,
@@ -235,6 +265,8 @@ bool verdict_rule_holds(const struct verdict *v,
         return holds_spike(s, rule, ret);
     case VERDICT_CONSTANT:
         return holds_constant(v, rule, ret);
+    case VERDICT_NEITHER:
+        return holds_neither(v, rule, ret);
     case VERDICT_REWARD_ALONE:
         return holds_alone(v, rule, ret);
     case VERDICT_MEETS_BOUND:

@@ -19,8 +19,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "core/sample/sample.h"
+#include "core/sample/sample_effect.h"
 
-#define SAMPLEINDEX_MAGIC 0x3278647341677241ULL /* "ArgAsdx2" */
+#define SAMPLEINDEX_MAGIC 0x3378647341677241ULL /* "ArgAsdx3" */
 
 enum {
     BLOCKS_MAX = 4 * SAMPLEDUMPS_MAX,
@@ -54,8 +55,9 @@ struct sampleindex_record {
     double score;
     uint32_t bytes, repeats, answer;
     uint16_t wide_answer, wide_prompt;
+    uint8_t traits[SAMPLE_TRAITS];
 };
-_Static_assert(sizeof(struct sampleindex_record) == 48, "as it is on disk");
+_Static_assert(sizeof(struct sampleindex_record) == 56, "as it is on disk");
 
 static uint32_t sampleindex_head_crc(const struct sampleindex_head *h)
 {
@@ -193,7 +195,7 @@ int sampleindex_places(const struct sampleindex *x,
         return err_set(err, r < 0 ? r : -EBADMSG, "the index of step %lld is damaged",
                        (long long)d->file.step);
     struct sample_place *v = xcalloc((size_t)d->n + 1, sizeof(*v));
-    for (size_t i = 0; i < d->n; i++)
+    for (size_t i = 0; i < d->n; i++) {
         v[i] = (struct sample_place){.offset = records[i].offset,
                                      .prompt = records[i].prompt,
                                      .group = records[i].group,
@@ -204,6 +206,8 @@ int sampleindex_places(const struct sampleindex *x,
                                      .answer = records[i].answer,
                                      .wide_answer = records[i].wide_answer,
                                      .wide_prompt = records[i].wide_prompt};
+        memcpy(v[i].traits, records[i].traits, sizeof(v[i].traits));
+    }
     *ret = v;
     return 0;
 }
@@ -243,15 +247,16 @@ static void indexing_on_line(uint64_t offset, const char *line, size_t n, void *
     buf_reset(&x->text);
     sample_text(s.output, &x->text); /* it is no longer than the line */
     double repeats = sample_repeats(buf_str(&x->text), x->text.len);
-    const struct sampleindex_record r = {.offset = offset,
-                                         .prompt = sample_prompt(&s),
-                                         .group = sample_group(&s),
-                                         .score = s.score,
-                                         .bytes = (uint32_t)n,
-                                         .repeats = (uint32_t)(repeats * SAMPLE_SHARE),
-                                         .answer = crc32_add(0, buf_str(&x->text), x->text.len),
-                                         .wide_answer = wide_share(s.output),
-                                         .wide_prompt = wide_share(s.input)};
+    struct sampleindex_record r = {.offset = offset,
+                                   .prompt = sample_prompt(&s),
+                                   .group = sample_group(&s),
+                                   .score = s.score,
+                                   .bytes = (uint32_t)n,
+                                   .repeats = (uint32_t)(repeats * SAMPLE_SHARE),
+                                   .answer = crc32_add(0, buf_str(&x->text), x->text.len),
+                                   .wide_answer = wide_share(s.output),
+                                   .wide_prompt = wide_share(s.input)};
+    sample_traits(buf_str(&x->text), x->text.len, r.traits);
     x->records[x->n] = r;
     x->places[x->n++] = (struct sample_place){.group = r.group, .score = r.score};
 }
