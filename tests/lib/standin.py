@@ -66,6 +66,16 @@ def obey(kept, words, keys):
         raise SystemExit(int(words[1]))
 
 
+def validate(job, keys):
+    """As verl with trainer.val_only: the values of the checkpoint that it goes on from, once the test lets it."""
+    start = pathlib.Path(keys["trainer.resume_from_path"])
+    assert (start / "actor").is_dir() and keys["trainer.save_freq"] == "-1", keys
+    while not (job / "validate").exists():
+        select.select([], [], [], 0.02)
+    print((job / "validate").read_text(), flush=True)
+    raise SystemExit(0)
+
+
 def train(argv):
     """In the job."""
     keys = dict(a.split("=", 1) for a in argv)
@@ -73,6 +83,8 @@ def train(argv):
     job = kept.parent
     with (job / "begun").open("a") as f:
         f.write(f"{keys['trainer.resume_mode']} {keys.get('trainer.resume_from_path', '')}\n")
+    if keys.get("trainer.val_only") == "True":
+        validate(job, keys)
     while True:
         for order in sorted(job.glob("order-*")):
             words = order.read_text().split()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint of real verl, exported by one command: transformers loads the directory, and its weights are the
-checkpoint's. Of RL (actor, one rank) and of SFT (two ranks)."""
+checkpoint's. Of RL (actor, one rank) and of SFT (two ranks). And judged by the training itself, run to validate alone:
+it tells what the training told at that step."""
 
 import os
 import pathlib
@@ -52,9 +53,9 @@ def stage(request, tmp_path_factory):
         yield s
 
 
-def train(stage, example, job):
+def train(stage, example, job, **keys):
     spec = yaml.safe_load((staging.ROOT / "examples" / example).read_text())
-    spec |= {"submission_id": job, "total_training_steps": STEPS, "save_freq": STEPS, "test_freq": STEPS}
+    spec |= {"submission_id": job, "total_training_steps": STEPS, "save_freq": STEPS, "test_freq": STEPS, **keys}
     stage.submit(spec, token="admin")
     stage.wait_state(job, "SUCCEEDED")
     stage.keep_job(job)
@@ -98,3 +99,21 @@ def test_sft_of_two_ranks(stage):
     page = train(stage, "sft.yaml", "sft-out")
     assert (page["metric"], page["mode"]) == ("val/loss", "min")
     check_export(stage, "sft-out", f"checkpoints/global_step_{STEPS}", 2)
+
+
+def test_a_checkpoint_is_judged_by_its_training_run_to_validate_alone(stage):
+    example = "verl-0.5.0/grpo.yaml" if stage.verl == "0.5.0" else "grpo.yaml"
+    page = train(stage, example, "grpo-judged", eval_on_save={})
+    metric, (one,) = page["metric"], page["checkpoints"]
+    judge = f"grpo-judged-eval-{STEPS}"
+    staging.wait_for(lambda: stage.call("GET", f"/v1/jobs/{judge}").status == 200, "the eval job is there")
+    stage.wait_state(judge, "SUCCEEDED")
+    stage.keep_job(judge)
+    told = stage.get(f"/v1/jobs/{judge}")["metrics"]["latest"]
+    assert told[metric] == pytest.approx(one["values"][metric], abs=1e-6), (told, one)
+
+    def judged():
+        (one,) = stage.get("/v1/jobs/grpo-judged/checkpoints")["checkpoints"]
+        return one["eval"] == "done"
+
+    staging.wait_for(judged, "the checkpoint says so")

@@ -10,9 +10,11 @@
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints_book.h"
 #include "argusd/ground/jobspec.h"
+#include "argusd/launch/secretcheck.h"
 #include "argusd/people/people.h"
 #include "base/digest/hash.h"
 #include "base/str.h"
+#include "core/spec/evalspec.h"
 
 enum { TICK_MS = 2000, LIST_TEXT_MAX = 4 << 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
@@ -43,24 +45,35 @@ static void book_free(struct book *b)
     free(b);
 }
 
+/* What follows from its spec, which may have been another one for the attempt before. */
+static void book_take_spec(struct book *b, const struct job *job)
+{
+    const struct spec *spec = jobspec_of(b->cs->p.settings, job);
+    b->has_spec = true;
+    freep(&b->eval);
+    if (!spec)
+        return;
+    set_str(&b->metric, spec->keep_best_metric);
+    b->policy = (struct ckpt_policy){.keep_last = spec->keep_last > 0 ? spec->keep_last : 1,
+                                     .best = b->metric,
+                                     .best_is_min = spec->keep_best_mode != 0};
+    if (spec->eval_on_save)
+        b->eval = evalspec_template_of(job->spec);
+    b->eval_is_secret = secretcheck_holds(spec);
+}
+
 static struct book *book_of(struct checkpoints *cs, const struct job *job)
 {
     struct book *b = map_find(cs->by_id, job->id);
     if (b && b->seq)
         return b;
-    const struct spec *spec = jobspec_of(cs->p.settings, job);
     if (!b)
         b = book_add(cs, job->id);
     b->seq = job->seq;
     set_str(&b->project, job->project);
     set_str(&b->user, job->user);
     b->policy.keep_last = 1;
-    if (spec) {
-        set_str(&b->metric, spec->keep_best_metric);
-        b->policy = (struct ckpt_policy){.keep_last = spec->keep_last > 0 ? spec->keep_last : 1,
-                                         .best = b->metric,
-                                         .best_is_min = spec->keep_best_mode != 0};
-    }
+    book_take_spec(b, job);
     return b;
 }
 
@@ -249,6 +262,8 @@ static void follow(struct checkpoints *cs, const struct live *l, usec_t now)
     struct book *b = book_of(cs, l->job);
     int k = job_attempt(l->job)->k;
     b->seen_at = now;
+    if (!b->has_spec || b->k != k)
+        book_take_spec(b, l->job);
     if (!b->followed || b->k != k)
         b->walked_at = 0;
     if (!b->followed || is_due(b, l, now)) {

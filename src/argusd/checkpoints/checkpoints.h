@@ -88,6 +88,41 @@ must_check int checkpoints_check_quota(const struct checkpoints *cs,
                                        const char *user,
                                        struct err *err);
 
+/* ---- judged by a job of its own (eval_on_save) ---- */
+
+/* A checkpoint that is to be judged next: whole, and no other of its training is being judged. All
+ * borrowed until the loop goes on. */
+struct checkpoints_due {
+    const char *job, *user;
+    const char *spec; /* see core/spec/evalspec.h */
+    int64_t step;
+    int attempt;
+};
+/* The next training that has one: *pos is NULL at first. False: no more. */
+bool checkpoints_next_due(const struct checkpoints *cs,
+                          const struct book **pos,
+                          struct checkpoints_due *ret);
+/* The next training one of whose checkpoints is being judged: by which job. */
+bool checkpoints_next_judged(const struct checkpoints *cs,
+                             const struct book **pos,
+                             const char **ret_eval_job);
+struct checkpoints_eval {
+    enum ckpt_eval state;
+    const char *job;       /* that judges it; NULL: as before */
+    const json_t *latest;  /* its newest metrics by name, where it is over; NULL: none */
+    const struct err *why; /* CKPT_EVAL_REFUSED */
+};
+/* It is told, and in the open batch. The checkpoint may have gone: then nothing happens. */
+void checkpoints_set_eval(struct checkpoints *cs,
+                          const char *job,
+                          int64_t step,
+                          const struct checkpoints_eval *e);
+/* The checkpoint that this job judges. False: none. *ret_job is borrowed. */
+bool checkpoints_find_judged(const struct checkpoints *cs,
+                             const char *eval_job,
+                             const char **ret_job,
+                             int64_t *ret_step);
+
 /* ---- who needs one ---- */
 
 /* A submit or a retry under way. All is borrowed and stays as it is until checkpoints_unuse(). */

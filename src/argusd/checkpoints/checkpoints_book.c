@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { KEPT_MAX = 256, TEXT_MAX = 1 << 20 };
+enum { KEPT_MAX = 256, TEXT_MAX = 2 << 20 };
 
 void book_release(struct book *b)
 {
@@ -19,10 +19,11 @@ void book_release(struct book *b)
     free(b->project);
     free(b->user);
     free(b->metric);
+    free(b->eval);
     free(b->stored);
 }
 
-static size_t first_kept(const struct book *b)
+size_t book_first_kept(const struct book *b)
 {
     return b->list.n > KEPT_MAX ? b->list.n - KEPT_MAX : 0;
 }
@@ -32,7 +33,7 @@ static void put_marks(const struct book *b, struct jout *j)
 {
     char text[24];
     jout_open(j, "marks", '[');
-    for (size_t i = first_kept(b); i < b->list.n; i++) {
+    for (size_t i = book_first_kept(b); i < b->list.n; i++) {
         text_printf(text, "%" PRIu64, b->list.v[i].mark);
         jout_str(j, NULL, text);
     }
@@ -57,12 +58,14 @@ char *book_text(const struct book *b)
     jout_str(&j, "user", b->user);
     jout_int(&j, "keep_last", b->policy.keep_last);
     jout_str(&j, "metric", b->metric);
+    if (b->eval && !b->eval_is_secret)
+        jout_str(&j, "eval", b->eval);
     jout_bool(&j, "min", b->policy.best_is_min);
     jout_int(&j, "k", b->k);
     jout_bool(&j, "open", b->followed || b->owes_end);
     jout_int(&j, "tracker", b->list.tracker);
     jout_open(&j, "list", '[');
-    for (size_t i = first_kept(b); i < b->list.n; i++)
+    for (size_t i = book_first_kept(b); i < b->list.n; i++)
         ckpt_to_json(&b->list.v[i], &b->list, NULL, &j, NULL);
     jout_close(&j, ']');
     put_marks(b, &j);
@@ -83,6 +86,7 @@ void book_read(struct book *b, const char *text)
     set_str(&b->project, json_get_str(o, "project", NULL));
     set_str(&b->user, json_get_str(o, "user", NULL));
     set_str(&b->metric, json_get_str(o, "metric", NULL));
+    set_str(&b->eval, json_get_str(o, "eval", NULL));
     b->policy = (struct ckpt_policy){.keep_last = json_get_int(o, "keep_last", 1),
                                      .best = b->metric != NULL,
                                      .best_is_min = json_get_bool(o, "min", false)};

@@ -33,8 +33,11 @@ struct book {
     int64_t seq; /* of the job */
     struct ckpt_list list;
     struct ckpt_policy policy;
-    char *metric; /* of keep_best; NULL: none */
-    int k;        /* the attempt that writes */
+    char *metric;        /* of keep_best; NULL: none */
+    char *eval;          /* evalspec_template() of its spec; NULL: no checkpoint is judged */
+    bool eval_is_secret; /* its spec has secrets, so it is not written down */
+    bool has_spec;       /* what follows from its spec was read in this life */
+    int k;               /* the attempt that writes */
 
     bool busy, wanted;
     bool followed; /* an attempt runs, or did when argusd ended: a last look is owed */
@@ -58,6 +61,8 @@ void book_release(struct book *b); /* what it owns but the asks */
 char *book_text(const struct book *b);
 /* Reads the text of a row into the book; an entry that cannot be read is left out. */
 void book_read(struct book *b, const char *text);
+/* The first of its list that is in the row: a long list keeps its newest ones there. */
+size_t book_first_kept(const struct book *b);
 /* Writes the book to its row when the row differs from it. */
 void book_keep(struct book *b);
 
@@ -90,6 +95,12 @@ void book_tell_removed(const struct book *b,
                        const char *steps,
                        int64_t last,
                        uint64_t bytes);
+/* What became of the job that judges it. is_full: not all that it told is kept. why: it was
+ * refused; else NULL. */
+void book_tell_eval(const struct book *b,
+                    const struct ckpt *c,
+                    bool is_full,
+                    const struct err *why);
 /* What the next save takes, what is free for it, what is removed for it. */
 struct book_room {
     uint64_t next;

@@ -67,6 +67,27 @@ void book_tell_found(const struct book *b, const struct ckpt_list *found)
         jobs_saved(l);
 }
 
+static const char *const eval_codes[CKPT_EVAL_COUNT] = {
+    [CKPT_EVAL_SUBMITTED] = "checkpoint_eval_submitted",
+    [CKPT_EVAL_DONE] = "checkpoint_eval_done",
+    [CKPT_EVAL_SILENT] = "checkpoint_eval_silent",
+    [CKPT_EVAL_FAILED] = "checkpoint_eval_failed",
+    [CKPT_EVAL_REFUSED] = "checkpoint_eval_refused",
+};
+
+void book_tell_eval(const struct book *b, const struct ckpt *c, bool is_full, const struct err *why)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    const char *code = is_full ? "checkpoint_eval_full" : eval_codes[c->eval];
+    if (why)
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_NUM("step", c->step), MESSAGE_ERR("why", why)));
+    else
+        message_write(text, sizeof(text),
+                      MESSAGE_ARGS(MESSAGE_NUM("step", c->step), MESSAGE_STR("job", c->eval_job)));
+    checkpoints_news_tell(b, "argusd", "checkpoint_eval", code, text, c->step, c->bytes);
+}
+
 void book_tell_removed(const struct book *b,
                        const char *actor,
                        const char *steps,

@@ -343,6 +343,7 @@ static void checkpoints_pass_done_look(void *arg)
     }
     b->values_seen = p->values_seen;
     keep_verdicts(&p->found, &b->list);
+    ckpt_list_carry_evals(&p->found, &b->list);
     book_tell_found(b, &p->found);
     ckpt_list_release(&b->list);
     ckpt_list_copy(&b->list, &p->found);

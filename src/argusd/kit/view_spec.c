@@ -79,6 +79,15 @@ static void collect_texts(const struct node *n, struct strv *values)
     }
 }
 
+/* What looks like a key, or is named like one, in a spec. */
+static void collect_spec(const struct node *spec, struct strv *values)
+{
+    view_collect(node_find(spec, "env"), values);
+    view_collect(node_find(node_find(spec, "runtime_env"), "env_vars"), values);
+    collect_texts(node_find(spec, "overrides"), values);
+    collect_texts(node_find(spec, "entrypoint"), values);
+}
+
 /* False when one of them is written otherwise than it reads: in quotes with escapes, folded. */
 static bool stand_as_they_are(const struct strv *values, const char *text)
 {
@@ -108,10 +117,8 @@ char *view_mask_spec(const char *text)
     struct buf out = BUF_INIT(4 * (size_t)DOC_MAX_BYTES);
     bool shown = doc_parse(text, strlen(text), false, &d, &ps) == 0;
     if (shown) {
-        view_collect(node_find(doc_root(d), "env"), &values);
-        view_collect(node_find(node_find(doc_root(d), "runtime_env"), "env_vars"), &values);
-        collect_texts(node_find(doc_root(d), "overrides"), &values);
-        collect_texts(node_find(doc_root(d), "entrypoint"), &values);
+        collect_spec(doc_root(d), &values);
+        collect_spec(node_find(doc_root(d), "eval_on_save"), &values);
         doc_free(d);
         shown = stand_as_they_are(&values, text);
     }

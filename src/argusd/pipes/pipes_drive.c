@@ -98,17 +98,11 @@ static void pipes_item_failed(struct pipe_life *r, size_t item, const struct err
                     code ? err->args : err->text);
 }
 
-/* Not now: it waits and is tried again, and the try does not count. */
-static bool pipes_is_passing(const struct err *err)
-{
-    return err->code == ERR_BUSY || err->code == ERR_UNAVAILABLE || err->code == ERR_NOT_YET ||
-           err->code == ERR_UNREACHABLE || err->code == ERR_STORE || err->code == ERR_NO_SPACE;
-}
-
+/* What is refused for now waits and is tried again, and the try does not count. */
 static void pipes_item_refused(struct pipe_life *r, size_t item, const struct err *err)
 {
     struct pipe_item *i = &r->run.v[item];
-    if (!pipes_is_passing(err) || r->cancelled) {
+    if (!submit_may_pass(err) || r->cancelled) {
         pipes_item_failed(r, item, err);
         return;
     }

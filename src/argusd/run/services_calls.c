@@ -5,6 +5,7 @@
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/registry.h"
 #include "argusd/content/uploads.h"
+#include "argusd/evals/evals.h"
 #include "argusd/evidence/placement.h"
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
@@ -62,6 +63,7 @@ void calls_ended(struct live *l, void *arg)
     metas_owe(s->api.store, l->job);
     trackers_ended(s->api.trackers, l);
     checkpoints_ended(s->api.checkpoints, l);
+    evals_ended(s->evals, l);
 }
 
 void calls_trial(const struct live *l, struct reason *ret, void *arg)

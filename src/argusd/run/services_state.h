@@ -14,6 +14,7 @@ struct services {
     struct people_usage *usage;
     struct sender *sender;
     struct trials *trials;
+    struct evals *evals;
     struct metrics *metrics;
     struct gpubooks *gpubooks;
     struct rankbooks *rankbooks;

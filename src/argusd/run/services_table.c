@@ -17,6 +17,7 @@
 #include "argusd/content/registry.h"
 #include "argusd/content/snapshots.h"
 #include "argusd/content/uploads.h"
+#include "argusd/evals/evals.h"
 #include "argusd/evidence/gpubooks.h"
 #include "argusd/evidence/placement.h"
 #include "argusd/evidence/rankbooks.h"
@@ -554,6 +555,7 @@ static int open_serving(struct services *s, struct err *err)
 CALL(make_notebooks, s->api.notebooks = notebooks_new(&s->api));
 CALL(make_ops, s->api.ops = ops_new(&s->api));
 CALL(make_pipes, s->api.pipes = pipes_new(&s->api));
+CALL(make_evals, s->evals = evals_new(&s->api));
 CALL(make_changes, s->api.changes = changes_new(&s->api));
 CALL(make_curves, s->api.curves = curves_kept_new());
 
@@ -702,6 +704,9 @@ CALL_ROW(restore_pipes, pipes_restore(s->api.pipes, row));
 CALL(start_pipes, pipes_start(s->api.pipes));
 CALL(close_pipes, pipes_close(s->api.pipes));
 CALL(free_pipes, pipes_free(s->api.pipes));
+CALL(start_evals, evals_start(s->evals));
+CALL(close_evals, evals_close(s->evals));
+CALL(free_evals, evals_free(s->evals));
 CALL(close_changes, changes_close(s->api.changes));
 CALL(free_changes, changes_free(s->api.changes));
 CALL(free_curves, curves_kept_free(s->api.curves));
@@ -943,6 +948,11 @@ static const struct service services[] = {
      .start = start_pipes,
      .close = close_pipes,
      .free = free_pipes},
+    {.name = "evals",
+     .make = make_evals,
+     .start = start_evals,
+     .close = close_evals,
+     .free = free_evals},
     {.name = "ops",
      .make = make_ops,
      .kinds = {OPS_ENTRY},

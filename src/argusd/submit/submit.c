@@ -461,7 +461,8 @@ void submit_own(struct api *a, const struct submit_own *taken, struct submit **r
 {
     struct err err = {0};
     struct submit *s = xcalloc(1, sizeof(*s));
-    *s = (struct submit){.a = a, .who = taken->who, .text = taken->spec, .own = *taken};
+    *s = (struct submit){
+        .a = a, .who = taken->who, .text = taken->spec, .no_trial = taken->no_trial, .own = *taken};
     s->own.spec = NULL;
     s->own_place = ret;
     *ret = s;
@@ -477,6 +478,13 @@ void submit_own_forget(struct submit *s)
 {
     if (s)
         submit_on_gone(NULL, s);
+}
+
+bool submit_may_pass(const struct err *err)
+{
+    return err->code == ERR_BUSY || err->code == ERR_UNAVAILABLE || err->code == ERR_NOT_YET ||
+           err->code == ERR_UNREACHABLE || err->code == ERR_STORE || err->code == ERR_NO_SPACE ||
+           str_eq(err->message, "quota_queued");
 }
 
 void submit_request(struct http_req *req, struct api *a)

@@ -46,6 +46,7 @@ void submit_change(struct http_req *req,
 struct submit_own {
     struct http_principal who; /* whose job it will be; copied */
     char *spec;                /* taken */
+    bool no_trial;             /* how it ends says as much, and soon */
     /* Called once, at once or later: the new job, or NULL with the reason. Both are borrowed for
      * the call. */
     void (*done)(struct live *l, const struct err *err, void *arg);
@@ -55,6 +56,8 @@ struct submit;
 /* *ret is what is under way, for submit_own_forget(), and NULL from before done is called on. */
 void submit_own(struct api *a, const struct submit_own *taken, struct submit **ret);
 void submit_own_forget(struct submit *s); /* NULL is fine */
+/* The reason is one of the moment: the same spec may be taken later. */
+bool submit_may_pass(const struct err *err);
 
 /* A form (submit_form.c) is received, and answered. */
 void submit_form(struct http_req *req, struct api *a);

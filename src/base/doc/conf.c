@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { PATH_MAX_BYTES = 256 };
+enum { PATH_MAX_BYTES = 256, JSON_MAX = 256 << 10 };
 
 static void *at(const struct field *k, void *out)
 {
@@ -131,6 +131,7 @@ static int conf_read_text(const struct field *k, const char *text, void *p, stru
         return 0;
     case FIELD_PAIRS:
     case FIELD_NODE:
+    case FIELD_JSON:
         return message_refuse(err, ERR_BAD_SPEC, "mapping_expected", MESSAGE_NO_ARGS);
     default:
         return read_number(k, text, p, err);
@@ -205,6 +206,22 @@ static void refuse_pairs_form(const char *path, const struct node *n, struct pro
                               MESSAGE_STR("value", str_or(text, "value"))));
 }
 
+/* As text, whatever is in it: who reads the row looks. */
+static void read_json(const struct field *k, const struct node *n, char **p, struct problems *ps)
+{
+    struct buf text = BUF_INIT(JSON_MAX);
+    struct jout j = jout_begin(&text);
+    node_to_json(n, &j, NULL);
+    if (text.failed) {
+        problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, "value_too_long",
+                     MESSAGE_ARGS(MESSAGE_NUM("most", JSON_MAX)));
+        buf_release(&text);
+        return;
+    }
+    freep(p);
+    *p = buf_take(&text);
+}
+
 static void read_node(const struct field *k, const struct node *n, void *out, struct problems *ps)
 {
     struct err err = {0};
@@ -216,6 +233,11 @@ static void read_node(const struct field *k, const struct node *n, void *out, st
                          MESSAGE_NO_ARGS);
     } else if (k->type == FIELD_STRV && n->kind == NODE_SEQ) {
         read_strv(k->name, n, at(k, out), ps);
+    } else if (k->type == FIELD_JSON && n->kind == NODE_MAP) {
+        read_json(k, n, at(k, out), ps);
+    } else if (k->type == FIELD_JSON) {
+        problems_add(ps, PROBLEM_ERROR, k->name, n->line, n->column, "mapping_expected",
+                     MESSAGE_NO_ARGS);
     } else if (k->type == FIELD_PAIRS && n->kind == NODE_MAP) {
         read_pairs(k->name, n, at(k, out), ps);
     } else if (k->type == FIELD_PAIRS) {

@@ -31,6 +31,7 @@ int64_t ckpt_step_of_name(const char *name)
 
 #define ROW(e, word) word,
 static const char *const state_words[] = {CKPT_STATE_TABLE(ROW) NULL};
+static const char *const eval_words[] = {CKPT_EVAL_TABLE(ROW) NULL};
 #undef ROW
 
 const char *ckpt_state_to_string(enum ckpt_state s)
@@ -152,15 +153,20 @@ int ckpt_refuse_best(const char *job, const char *metric, struct err *err)
 
 /* ---- the values of validation ---- */
 
-static bool ckpt_is_core(const char *metric)
+/* A metric that checkpoints carry is of one of these kinds: the first says the most. */
+static const char *const told_by[] = {"val-core/", "val/", "eval/"};
+static size_t ckpt_rank(const char *metric)
 {
-    return str_starts(metric, "val-core/");
+    size_t i = 0;
+    while (i < array_len(told_by) && !str_starts(metric, told_by[i]))
+        i++;
+    return i;
 }
 
 bool ckpt_is_validation(const char *metric)
 {
-    bool is_one = ckpt_is_core(metric) || str_starts(metric, "val/");
-    return is_one && strlen(metric) <= CKPT_NAME_MAX && !str_has_control(metric);
+    return ckpt_rank(metric) < array_len(told_by) && strlen(metric) <= CKPT_NAME_MAX &&
+           !str_has_control(metric);
 }
 
 bool ckpt_metric_is_min(const char *metric)
@@ -185,11 +191,86 @@ const char *ckpt_list_main(const struct ckpt_list *l)
     const char *best = NULL;
     for (int i = 0; i < CKPT_VALUES_MAX && l->names[i]; i++) {
         const char *name = l->names[i];
-        bool is_core = ckpt_is_core(name);
-        if (!best || (is_core == ckpt_is_core(best) ? strcmp(name, best) < 0 : is_core))
+        size_t rank = ckpt_rank(name), least = best ? ckpt_rank(best) : SIZE_MAX;
+        if (rank < least || (rank == least && strcmp(name, best) < 0))
             best = name;
     }
     return best;
+}
+
+static bool has_validation(const json_t *latest)
+{
+    const char *name;
+    const json_t *v;
+    bool has = false;
+    json_object_foreach ((json_t *)(uintptr_t)latest, name, v)
+        has = has || ckpt_is_validation(name);
+    return has;
+}
+
+/* True: it stands among the values, since now or before. */
+static bool ckpt_take_one(struct ckpt_list *l, struct ckpt *c, const char *name, double value)
+{
+    int at = ckpt_is_validation(name) && isfinite(value) ? ckpt_list_name(l, name) : -1;
+    if (at < 0)
+        return false;
+    if (!(c->told & 1U << at))
+        c->values[at] = value;
+    c->told |= 1U << at;
+    return true;
+}
+
+size_t ckpt_take_eval(struct ckpt_list *l,
+                      struct ckpt *c,
+                      const json_t *latest,
+                      const char *pattern,
+                      size_t *ret_kept)
+{
+    const char *before = has_validation(latest) ? "" : "eval/", *name;
+    const json_t *v;
+    size_t told = 0, fit = 0;
+    double sum = 0;
+    *ret_kept = 0;
+    json_object_foreach ((json_t *)(uintptr_t)latest, name, v) {
+        _cleanup_(freep) char *as = xasprintf("%s%s", before, name);
+        double value = json_is_number(v) ? json_number_value(v) : (double)NAN;
+        told += isfinite(value) ? 1 : 0;
+        *ret_kept += ckpt_take_one(l, c, as, value) ? 1 : 0;
+        if (pattern && str_glob(pattern, as) && isfinite(value)) {
+            sum += value;
+            fit++;
+        }
+    }
+    if (fit && !c->has_value) {
+        c->has_value = true;
+        c->value = sum / (double)fit;
+    }
+    return told;
+}
+
+static void ckpt_carry_eval(struct ckpt_list *to,
+                            struct ckpt *c,
+                            const struct ckpt_list *from,
+                            const struct ckpt *old)
+{
+    c->eval = old->eval;
+    memcpy(c->eval_job, old->eval_job, sizeof(c->eval_job));
+    for (int i = 0; i < CKPT_VALUES_MAX && from->names[i]; i++)
+        if (old->told & 1U << i)
+            (void)ckpt_take_one(to, c, from->names[i], old->values[i]); /* no room: left out */
+    if (!c->has_value && old->has_value) {
+        c->has_value = true;
+        c->value = old->value;
+    }
+}
+
+void ckpt_list_carry_evals(struct ckpt_list *to, const struct ckpt_list *from)
+{
+    for (size_t i = 0; i < to->n; i++) {
+        const struct ckpt *old = ckpt_list_find(from, to->v[i].step);
+        if (old && old->eval != to->v[i].eval)
+            ckpt_carry_eval(to, &to->v[i], from, old);
+    }
 }
 
 void ckpt_list_show(struct ckpt_list *l, const char *metric)
@@ -243,7 +324,7 @@ struct ckpt_page {
     int attempt;  /* -1 = not known */
     double value; /* NaN = none */
     char *values; /* JSON */
-    const char *why;
+    const char *eval_job, *why;
 };
 #define PAGE(key, ftype, member, ...) FIELD_AT(ckpt_page, key, ftype, member, __VA_ARGS__)
 static const struct field ckpt_rows[] = {
@@ -260,7 +341,14 @@ static const struct field ckpt_rows[] = {
          .flags = FIELD_ALWAYS,
          .schema =
              "{\"type\":\"object\",\"additionalProperties\":{\"type\":[\"number\",\"null\"]}}",
-         .doc = "what validation told at its step: val-core/ and val/, at most 8 metrics of a job"),
+         .doc = "what validation told at its step, val-core/ and val/, and what the job of "
+                "eval_on_save told of it, eval/: at most 8 metrics of a job"),
+    PAGE("eval",
+         FIELD_ENUM,
+         c.eval,
+         .names = eval_words,
+         .doc = "what became of the job of eval_on_save"),
+    PAGE("eval_job", FIELD_STR, eval_job, .doc = "that job"),
     PAGE("why", FIELD_STR, why),
 };
 #undef PAGE
@@ -300,6 +388,7 @@ void ckpt_to_json(const struct ckpt *c,
                                    .attempt = c->attempt > 0 ? c->attempt : -1,
                                    .value = c->has_value ? c->value : NAN,
                                    .values = values,
+                                   .eval_job = *c->eval_job ? c->eval_job : NULL,
                                    .why = *said ? said : NULL};
     field_to_json(&ckpt_table, &page, FIELD_ALL, FIELD_PAGE, j, key);
 }
@@ -315,6 +404,15 @@ static void ckpt_read_values(const json_t *o, struct ckpt_list *l, struct ckpt *
         c->told |= 1U << at;
         c->values[at] = json_is_number(v) ? json_number_value(v) : (double)NAN;
     }
+}
+
+static void ckpt_read_eval(const json_t *o, struct ckpt *c)
+{
+    const char *word = json_get_str(o, "eval", "");
+    for (unsigned e = 0; e < CKPT_EVAL_COUNT; e++)
+        if (!strcmp(word, eval_words[e]))
+            c->eval = (enum ckpt_eval)e;
+    text_copy(c->eval_job, json_get_str(o, "eval_job", ""));
 }
 
 int ckpt_from_json(const json_t *o, struct ckpt_list *l, struct ckpt *ret)
@@ -333,6 +431,7 @@ int ckpt_from_json(const json_t *o, struct ckpt_list *l, struct ckpt *ret)
     c.has_value = json_is_number(value);
     c.value = c.has_value ? json_number_value(value) : 0;
     ckpt_read_values(o, l, &c);
+    ckpt_read_eval(o, &c);
     text_copy(c.why, json_get_str(o, "why", ""));
     *ret = c;
     return 0;

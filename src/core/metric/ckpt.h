@@ -22,6 +22,7 @@ enum {
     CKPT_LIST_MAX = 1024,    /* of one job; with more the oldest are not looked at */
     CKPT_VALUES_MAX = 8,     /* validation metrics of one job that its checkpoints carry */
     CKPT_NAME_MAX = 96,      /* bytes of the name of such a metric */
+    CKPT_JOB_MAX = 64,       /* bytes of the id of a job, with its end */
     CKPT_WORLD_MAX = 1 << 16 /* ranks */
 };
 
@@ -41,6 +42,18 @@ const char *ckpt_state_to_string(enum ckpt_state s);
 /* False: none of the words. */
 bool ckpt_state_from_string(const char *word, enum ckpt_state *ret);
 
+/* What became of the job that judges it (eval_on_save). X(enumerator, word) */
+#define CKPT_EVAL_TABLE(X)                                                                         \
+    X(CKPT_EVAL_NONE, "")                                                                          \
+    X(CKPT_EVAL_SUBMITTED, "submitted") /* it waits or runs */                                     \
+    X(CKPT_EVAL_DONE, "done")           /* what it told stands among the values */                 \
+    X(CKPT_EVAL_SILENT, "silent")       /* it ended well and told no number */                     \
+    X(CKPT_EVAL_FAILED, "failed")                                                                  \
+    X(CKPT_EVAL_REFUSED, "refused") /* it was not accepted */
+#define CKPT_EVAL_ROW(e, word) e,
+enum ckpt_eval { CKPT_EVAL_TABLE(CKPT_EVAL_ROW) CKPT_EVAL_COUNT };
+#undef CKPT_EVAL_ROW
+
 struct ckpt {
     int64_t step;
     enum ckpt_state state;
@@ -50,9 +63,11 @@ struct ckpt {
     bool has_value;
     double value; /* of keep_best's metric at its step */
     double values[CKPT_VALUES_MAX];
-    unsigned told;  /* bit i: values[i] is there, of the list's names[i] */
-    int asked;      /* so often its values were looked for in vain */
-    uint64_t mark;  /* of its files' names, sizes and times */
+    unsigned told; /* bit i: values[i] is there, of the list's names[i] */
+    int asked;     /* so often its values were looked for in vain */
+    enum ckpt_eval eval;
+    char eval_job[CKPT_JOB_MAX]; /* "": none was asked for */
+    uint64_t mark;               /* of its files' names, sizes and times */
     unsigned kinds; /* of its shards, ckpt_listing_kinds(); 0 = not looked at in this life */
     bool held;      /* a job uses it */
     bool by_pin;    /* its own names are not all there; a pin has its files */
@@ -87,16 +102,28 @@ must_check int ckpt_refuse_best(const char *job, const char *metric, struct err 
 
 /* ---- the values of validation at its step ---- */
 
-/* A metric that checkpoints carry: it begins with val-core/ or val/, and its name is short and has
- * no control character, so that a list of checkpoints has a ceiling. */
+/* A metric that checkpoints carry: it begins with val-core/, val/ or eval/, and its name is short
+ * and has no control character, so that a list of checkpoints has a ceiling. */
 bool ckpt_is_validation(const char *metric);
 /* The smaller value is the better one, as far as the name tells: "loss" is in it. */
 bool ckpt_metric_is_min(const char *metric);
 /* The place of this metric in names, where it is added if there is room; -1: there is none. */
 int ckpt_list_name(struct ckpt_list *l, const char *metric);
-/* The main one, as training_figure.h has it: the first val-core/ by name, else the first val/.
- * NULL: nothing was told. */
+/* The main one, as training_figure.h has it: the first val-core/ by name, else the first val/, else
+ * the first eval/. NULL: nothing was told. */
 const char *ckpt_list_main(const struct ckpt_list *l);
+/* What the eval job of one of the list's told last, its metrics by name: those of validation, and
+ * where it has none all of them, with eval/ before their names. What the training told itself
+ * stays. pattern: keep_best's metric, whose value they give where it has none; may be NULL. How
+ * many numbers it told; *ret_kept: how many of them stand there now, for there is room for a few.
+ */
+size_t ckpt_take_eval(struct ckpt_list *l,
+                      struct ckpt *c,
+                      const json_t *latest,
+                      const char *pattern,
+                      size_t *ret_kept);
+/* What is known in `from` of eval jobs, and was not when `to` was begun, is known there, too. */
+void ckpt_list_carry_evals(struct ckpt_list *to, const struct ckpt_list *from);
 /* The value of each checkpoint becomes what validation told of this metric, one of names. */
 void ckpt_list_show(struct ckpt_list *l, const char *metric);
 

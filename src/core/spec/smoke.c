@@ -18,7 +18,8 @@ static bool is_ours(const char *key, bool training)
 {
     static const char *const always[] = {"nnodes", "n_gpus_per_node", "restart", "overrides"};
     static const char *const when_training[] = {
-        "total_training_steps", "total_epochs", "save_freq", "test_freq", "checkpoint", "resume"};
+        "total_training_steps", "total_epochs", "save_freq",   "test_freq",
+        "checkpoint",           "resume",       "eval_on_save"};
     for (size_t i = 0; i < array_len(always); i++)
         if (!strcmp(key, always[i]))
             return true;

@@ -118,6 +118,7 @@ struct spec {
     usec_t hold_on_failure;
     struct strv after, notify;
     struct strv alerts; /* of its metrics, see metric_alert.h */
+    char *eval_on_save; /* JSON object, as it was given; see evalspec.h */
 };
 
 /* Read and check; lim may be NULL (no limits). *ret is whole and releasable in

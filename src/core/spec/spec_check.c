@@ -529,4 +529,5 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
         spec_read_reward(s, c);
     spec_check_overrides(s, c);
     spec_check_env(s, c);
+    spec_check_eval(s, c);
 }

@@ -163,10 +163,30 @@ void spec_secrets_in(const char *text,
     secret_find_in_url(text, values, names);
 }
 
+/* One text, or a list of arguments. */
+static void secret_list_json(const json_t *texts, struct strv *ret)
+{
+    const char *previous = NULL, *text = json_string_value(texts);
+    size_t i;
+    const json_t *v;
+    if (text)
+        spec_secrets_in(text, NULL, ret, NULL);
+    json_array_foreach (texts, i, v) {
+        text = json_string_value(v);
+        if (text)
+            spec_secrets_in(text, previous, ret, NULL);
+        previous = text;
+    }
+}
+
 void spec_list_secrets(const struct spec *s, struct strv *ret)
 {
     for (size_t i = 0; i < s->overrides.n; i++)
         spec_secrets_in(s->overrides.v[i], NULL, ret, NULL);
     for (size_t i = 0; i < s->entrypoint.n; i++)
         spec_secrets_in(s->entrypoint.v[i], i ? s->entrypoint.v[i - 1] : NULL, ret, NULL);
+    json_t *eval = s->eval_on_save ? json_loads(s->eval_on_save, 0, NULL) : NULL;
+    secret_list_json(json_object_get(eval, "overrides"), ret);
+    secret_list_json(json_object_get(eval, "entrypoint"), ret);
+    json_decref(eval);
 }

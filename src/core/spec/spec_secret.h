@@ -19,5 +19,5 @@ void spec_secrets_in(const char *text,
                      const char *previous,
                      struct strv *values,
                      struct strv *names);
-/* Those of all overrides and arguments of a spec. */
+/* Those of all overrides and arguments of a spec, and of its eval_on_save. */
 void spec_list_secrets(const struct spec *s, struct strv *ret);

@@ -43,6 +43,8 @@ bool spec_is_given(const struct node *root, const char *path);
 /* Everything that the table cannot say: keys that do not go together. */
 void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct spec_check *c);
 void spec_check_overrides(const struct spec *s, const struct spec_check *c);
+/* eval_on_save, by the checks of the spec that it becomes (evalspec.c). */
+void spec_check_eval(const struct spec *s, const struct spec_check *c);
 void spec_check_env(const struct spec *s, const struct spec_check *c);
 /* Split reward_fn_path into reward_file or reward_module, and reward_function. */
 void spec_read_reward(struct spec *s, const struct spec_check *c);

@@ -300,6 +300,44 @@ static void there_and_back(void **state)
     ckpt_list_release(&other);
 }
 
+static size_t take(struct ckpt_list *l, int64_t step, const char *latest, const char *pattern)
+{
+    json_t *o = json_loads(latest, 0, NULL);
+    size_t kept, told = ckpt_take_eval(l, ckpt_list_find(l, step), o, pattern, &kept);
+    json_decref(o);
+    assert_true(kept <= told);
+    return kept;
+}
+
+static void values_of_an_eval(void **state)
+{
+    struct ckpt_list l = {0}, again = {0};
+    (void)state;
+    (void)ckpt_list_add(&l, 10);
+    (void)ckpt_list_add(&l, 20);
+    assert_int_equal(take(&l, 10, "{\"score\":0.5,\"n\":4,\"bad\":null}", "eval/sc*"), 2);
+    assert_string_equal(ckpt_list_main(&l), "eval/n");
+    assert_true(l.v[0].has_value && l.v[0].value == 0.5);
+    assert_int_equal(take(&l, 20, "{\"val/a\":1,\"score\":0.5}", NULL),
+                     1); /* the others are no news */
+    assert_int_equal(take(&l, 20, "{\"val/a\":2}", NULL), 1);
+    assert_false(l.v[1].has_value);
+    ckpt_list_show(&l, "val/a");
+    assert_true(l.v[1].value == 1); /* what was told first stays */
+    assert_int_equal(take(&l, 20, "{}", NULL), 0);
+    l.v[0].eval = CKPT_EVAL_DONE;
+    memcpy(l.v[0].eval_job, "j-eval-10", sizeof("j-eval-10"));
+
+    (void)ckpt_list_add(&again, 10);
+    ckpt_list_carry_evals(&again, &l); /* a look that began before it was known */
+    assert_int_equal(again.v[0].eval, CKPT_EVAL_DONE);
+    assert_string_equal(again.v[0].eval_job, "j-eval-10");
+    ckpt_list_show(&again, "eval/score");
+    assert_true(again.v[0].has_value && again.v[0].value == 0.5);
+    ckpt_list_release(&again);
+    ckpt_list_release(&l);
+}
+
 static void names_of_values(void **state)
 {
     static const char *const told[] = {"val/loss",   "val/a",      "val-core/b", "val-core/a",
@@ -397,6 +435,7 @@ int main(void)
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(why_is_said),
         cmocka_unit_test(names_of_values),
+        cmocka_unit_test(values_of_an_eval),
         cmocka_unit_test(the_best_is_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ static void makes_training_small(void **state)
     small("workload: grpo\nname: big\nnnodes: 8\nn_gpus_per_node: 8\nmodel_id: o/m\n"
           "train_file: /s/a\nval_file: /s/b\ntotal_epochs: 30\nsave_freq: 10\ntest_freq: 5\n"
           "checkpoint: {keep_last: 9}\nrestart: {max: 3}\nresume: auto\n"
+          "eval_on_save: {n_gpus_per_node: 1}\n"
           "overrides: [data.train_batch_size=64, +trainer.save_freq=3, "
           "actor_rollout_ref.rollout.tensor_model_parallel_size=8]\n",
           &s);

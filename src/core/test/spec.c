@@ -838,6 +838,7 @@ static const char *sample_of(const struct field *f)
     case FIELD_ENUM:
         return f->names[1];
     case FIELD_PAIRS:
+    case FIELD_JSON:
         return "{A: b}";
     default:
         return "word";

@@ -69,9 +69,9 @@ static void a_wrong_key_is_one_problem(void **state)
         one_problem(unknown, "unknown_key");
         if (is_there || k->type == FIELD_NODE)
             continue;
-        bool pairs = k->type == FIELD_PAIRS;
-        _cleanup_(freep) char *wrong = keys_to_yaml(k->name, pairs ? "7" : "{a: b}");
-        one_problem(wrong, pairs ? "pairs_form" : "not_single");
+        bool is_pairs = k->type == FIELD_PAIRS, is_map = is_pairs || k->type == FIELD_JSON;
+        _cleanup_(freep) char *wrong = keys_to_yaml(k->name, is_map ? "7" : "{a: b}");
+        one_problem(wrong, is_pairs ? "pairs_form" : is_map ? "mapping_expected" : "not_single");
     }
 }
 

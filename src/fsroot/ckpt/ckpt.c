@@ -394,6 +394,8 @@ static int look_at_step(int dir,
         found.told = old->told;
         memcpy(found.values, old->values, sizeof(found.values));
         found.asked = old->asked;
+        found.eval = old->eval;
+        memcpy(found.eval_job, old->eval_job, sizeof(found.eval_job));
     }
     if (is_trusted(old, flags)) {
         (void)close(fd); /* it was only opened */

@@ -107,7 +107,7 @@ static void ckpt_state(struct table *t, const json_t *c, const struct when *w)
               member_str(c, "state"));
 }
 
-/* Why it is not whole, or what validation told at its step. */
+/* Why it is not whole, or what validation told at its step, and the job that judges it. */
 static void ckpt_note(struct table *t, const json_t *c, const struct when *w)
 {
     _cleanup_(buf_release) struct buf out = BUF_INIT(NOTE_MAX);
@@ -118,6 +118,9 @@ static void ckpt_note(struct table *t, const json_t *c, const struct when *w)
     json_object_foreach ((json_t *)(uintptr_t)json_get_object(c, "values"), name, v)
         (void)buf_addf(&out, "%s%s %.4g", out.len ? ", " : "", name,
                        json_is_number(v) ? json_number_value(v) : (double)NAN);
+    if (json_get_str(c, "eval", NULL))
+        (void)buf_addf(&out, "%s%s %s", out.len ? ", " : "", json_get_str(c, "eval_job", "eval"),
+                       json_get_str(c, "eval", ""));
     table_add(t, STYLE_DIM, buf_str(&out));
 }
 

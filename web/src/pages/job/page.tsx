@@ -263,6 +263,20 @@ const toldAt = (c: Checkpoint) =>
         .map(([name, v]) => `${visible(name)} ${figure(v)}`)
         .join("\n");
 
+/** The job of `eval_on_save` that judges it, and what became of that. */
+function Judged({ by: c }: { by: Checkpoint }) {
+    if (!c.eval) return null;
+    const tone = c.eval === "done" ? "ok" : c.eval === "submitted" ? "run" : "bad";
+    const says = w(`eval_${c.eval}`);
+    return c.eval_job ? (
+        <a class={`c-${tone}`} href={`/jobs/${encodeURIComponent(c.eval_job)}`} title={visible(c.eval_job)}>
+            {says}
+        </a>
+    ) : (
+        <span class={`c-${tone}`}>{says}</span>
+    );
+}
+
 interface Saved {
     job: Job;
     rows: Checkpoint[];
@@ -275,6 +289,7 @@ interface Saved {
 
 function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
     const hasValues = rows.some((c) => c.value !== null);
+    const isJudged = rows.some((c) => c.eval);
     return (
         <Panel
             id="checkpoints"
@@ -302,6 +317,7 @@ function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
                                         {metric ? visible(metric) : w("c_value")}
                                     </th>
                                 )}
+                                {isJudged && <th>{w("c_eval")}</th>}
                                 <th>{w("c_saved")}</th>
                                 <th class="num">{w("c_size")}</th>
                                 {may && <th class="act">{w("c_acts")}</th>}
@@ -332,6 +348,11 @@ function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
                                         <td class="num" title={toldAt(c)}>
                                             {c.step === best && <span class="flag ok best">{w("c_best")}</span>}{" "}
                                             {figure(c.value)}
+                                        </td>
+                                    )}
+                                    {isJudged && (
+                                        <td>
+                                            <Judged by={c} />
                                         </td>
                                     )}
                                     <td>
