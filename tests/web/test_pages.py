@@ -502,7 +502,7 @@ def test_what_a_lead_reads_first(browser, world):
     for bar in bars:
         told = [int(x.removesuffix("%")) for x in bar.locator(".leadparts b").all_inner_texts()]
         assert sum(told) == 100, bar.inner_text()
-    page.wait_for_function("document.querySelectorAll('.lead-lines li').length === 3")
+    page.locator(".lead-lines li").nth(2).wait_for()
     said = page.locator(".lead-lines li").all_inner_texts()
     assert "GPU-hours" in said[0] and ("wait" in said[2]), said
     row = page.locator(".tbl tr", has_text="alice").first

@@ -177,7 +177,7 @@ const struct field spec_keys[] = {
     {.name = "alerts", .type = FIELD_STRV, .offset = AT(alerts),
      .doc = "of its metrics: \"actor/entropy < 0.1 for 10 steps\", \"reward falls 20 % from best\""},
     {.name = "eval_on_save", .type = FIELD_JSON, .offset = AT(eval_on_save),
-     .schema = "{\"type\":\"object\"}",
+     .schema = "{\"type\":\"object\",\"additionalProperties\":true}",
      .doc = "a JobSpec that judges each checkpoint once it is saved, with ${CHECKPOINT}, ${STEP} and "
             "${JOB} in its place; without a workload this job itself (ppo, grpo), to validate alone; "
             "what it tells stands with the checkpoint"},
