@@ -281,7 +281,7 @@ static int store_list_ask(const struct list *l,
     return r < 0 ? r : 0;
 }
 
-/* ---- since and until ---- */
+/* ---- since, until and newest ---- */
 
 /* The first job at or behind *seq: its number and time. 0: there is none. */
 static int job_at(const struct list *l, int64_t *seq, usec_t *at, struct err *err)
@@ -332,6 +332,11 @@ static int narrow(struct list *l, struct err *err)
         r = bisect(l, l->q->until + SLACK, &seq, err);
         if (seq < l->below)
             l->below = seq;
+    }
+    if (r == 0 && l->q->newest) {
+        r = store_list_ask(l, SQL_LAST_SEQ, 0, &seq, err);
+        if (seq - l->q->newest > l->above)
+            l->above = seq - l->q->newest;
     }
     return r;
 }
@@ -652,7 +657,7 @@ static int store_list_page(struct list *l, struct answer *a, struct err *err)
 static int store_list_run(struct list *l, struct answer *a, struct err *err)
 {
     int r = init(l, err);
-    if (r == 0 && (l->q->since || l->q->until))
+    if (r == 0 && (l->q->since || l->q->until || l->q->newest))
         r = narrow(l, err);
     if (r == 0 && l->q->want_count)
         r = store_list_count(l, a, err);

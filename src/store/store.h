@@ -357,6 +357,7 @@ struct store_job_query {
     usec_t now;         /* wall clock, for STORE_SORT_RAN */
     bool want_count;    /* how many there are on all pages: result.total and result.counts */
     unsigned limit;     /* rows, 1 … STORE_PAGE_MAX */
+    unsigned newest;    /* look at no job but this many, the newest of all users; 0 = at all */
     bool want_detail;   /* else it is NULL */
     bool want_attempts; /* of these jobs, the first STORE_ATTEMPTS_MAX of each, in their order */
 };

@@ -63,6 +63,7 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", None),
     ("GET", "/v1/jobs/{id}/logs/files"): ("/v1/jobs/JOB/logs/files", None),
     ("GET", "/v1/logs"): ("/v1/logs?grep=x", None),
+    ("GET", "/v1/search"): ("/v1/search?q=x", None),
     ("GET", "/v1/jobs/{id}/metrics"): ("/v1/jobs/JOB/metrics", None),
     ("GET", "/v1/jobs/{id}/steps"): ("/v1/jobs/JOB/steps", None),
     ("GET", "/v1/jobs/{id}/gpus"): ("/v1/jobs/JOB/gpus", None),

@@ -161,6 +161,9 @@ def asked(path):
         yield f"{path}?path=users/{MARK}-ann/{MARK}-file"
     if path == "/v1/logs":
         yield f"{path}?grep={MARK[:2]}"
+    if path == "/v1/search":
+        for text in (MARK[:2], f"{MARK}-ann", f"{MARK}-project"):
+            yield f"{path}?q={text}&limit=50"
     if path.endswith("/report"):
         yield f"{path}?format=html"
 
@@ -189,7 +192,8 @@ def test_the_world_is_there(world):
             if marks(answer(world.argusd, question, "ann"), "", ())}  # fmt: skip
     wanted = """/v1/jobs /v1/jobs/{id} /v1/jobs/{id}/events /v1/events /v1/alerts /v1/incidents /v1/silences /v1/users
         /v1/projects /v1/tokens /v1/secrets /v1/presets /v1/pipelines /v1/pipeline-runs /v1/notebooks /v1/services
-        /v1/snapshots /v1/uploads /v1/datasets /v1/ops/plans /v1/quotas /v1/me/settings /v1/nodes""".split()
+        /v1/snapshots /v1/uploads /v1/datasets /v1/ops/plans /v1/quotas /v1/me/settings /v1/nodes
+        /v1/search""".split()
     assert not set(wanted) - seen
 
 

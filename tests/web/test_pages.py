@@ -404,6 +404,8 @@ def test_the_find_box_goes_anywhere(browser, world):
     page.wait_for_url("**/jobs?user=alice")
     found("gpu-03", "gpu-03")
     page.wait_for_selector(".drawer:has-text('gpu-03')")
+    found("ppo-0.5b", "ppo-0.5b")
+    page.wait_for_selector(".drawer:has-text('ppo-0.5b')")
     found("simul", "Simulator")
     page.wait_for_url("**/simulator")
     for text, says in (("import a model", "Import a model"), ("add a node", "Add a node"), ("token", "Make a token")):

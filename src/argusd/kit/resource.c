@@ -14,12 +14,20 @@
 
 enum { PAGE_MAX = 1 << 20, LIST_MAX = 32 << 20 };
 
+void resource_begin_of(struct resource_ask *q,
+                       const struct resource *of,
+                       struct http_req *req,
+                       struct api *a)
+{
+    *q = (struct resource_ask){.of = of, .req = req, .a = a};
+    people_who(a->people, http_req_principal(req), &q->who);
+}
+
 void resource_begin(struct resource_ask *q, struct http_req *req, void *app)
 {
-    *q = (struct resource_ask){.of = http_req_arg(req), .req = req, .a = app};
+    resource_begin_of(q, http_req_arg(req), req, app);
     if (q->of->param)
         q->name = http_req_param(req, q->of->param);
-    people_who(q->a->people, http_req_principal(req), &q->who);
 }
 
 void resource_end(struct resource_ask *q)
@@ -38,12 +46,19 @@ void resource_refuse(struct resource_ask *q)
 
 /* ---- finding, and who may ---- */
 
-static struct access_thing resource_thing(struct resource_ask *q, const void *x, const void *asked)
+static struct access_thing resource_thing_asked(struct resource_ask *q,
+                                                const void *x,
+                                                const void *asked)
 {
     struct access_thing thing = {.kind = q->of->kind, .name = "new"};
     if (q->of->thing)
         q->of->thing(q, x, asked, &thing);
     return thing;
+}
+
+struct access_thing resource_thing(struct resource_ask *q, const void *x)
+{
+    return resource_thing_asked(q, x, NULL);
 }
 
 static int resource_ask_access(struct resource_ask *q,
@@ -54,8 +69,16 @@ static int resource_ask_access(struct resource_ask *q,
 {
     if (q->of->may && x)
         return q->of->may(q, action, verb, x);
-    struct access_thing thing = resource_thing(q, x, asked);
+    struct access_thing thing = resource_thing_asked(q, x, asked);
     return access_check(&q->who, action, verb, &thing, &q->err);
+}
+
+bool resource_sees(struct resource_ask *q, const void *x)
+{
+    struct err before = q->err;
+    bool sees = resource_ask_access(q, q->of->may_see, "see", x, NULL) == 0;
+    q->err = before;
+    return sees;
 }
 
 int resource_can_store(struct resource_ask *q)
@@ -137,7 +160,7 @@ void resource_note(struct resource_ask *q,
                    char *after_taken)
 {
     q->is_trail = true;
-    struct access_thing thing = resource_thing(q, x, NULL);
+    struct access_thing thing = resource_thing(q, x);
     q->is_trail = false;
     _cleanup_(freep) char *before = before_taken, *after = after_taken;
     _cleanup_(freep) char *object =
@@ -170,11 +193,7 @@ static void resource_collect(struct resource_ask *q,
 {
     const void *x;
     while (ret->n < most && (x = q->of->next(q, pos))) {
-        struct err ignored = q->err;
-        bool seen = (!q->of->wants || q->of->wants(q, x)) &&
-                    resource_ask_access(q, q->of->may_see, "see", x, NULL) == 0;
-        q->err = ignored;
-        if (!seen)
+        if ((q->of->wants && !q->of->wants(q, x)) || !resource_sees(q, x))
             continue;
         if (ret->n == ret->room) {
             ret->room = ret->room ? 2 * ret->room : 64;

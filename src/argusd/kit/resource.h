@@ -66,9 +66,9 @@ struct resource {
 
     /* May he ask for the list that he asks for? NULL = everybody. */
     int (*check_list)(struct resource_ask *q);
-    /* All there are, one after the other; NULL at the end. *pos begins at 0. */
+    /* All that a list may show, one after the other; NULL at the end. *pos begins at 0. */
     const void *(*next)(struct resource_ask *q, size_t *pos);
-    /* In the list that was asked for? NULL: all are that may be seen. */
+    /* Is it what the request's parameters ask for? NULL: all is that may be seen. */
     bool (*wants)(struct resource_ask *q, const void *x);
     /* Orders two pointers to objects; NULL: the list is as next() gives it. */
     int (*compare)(const void *a, const void *b);
@@ -118,9 +118,19 @@ void resource_remove(struct http_req *req, void *app);
 enum resource_need { RESOURCE_TO_SEE, RESOURCE_TO_CHANGE };
 
 void resource_begin(struct resource_ask *q, struct http_req *req, void *app);
+/* The same about a noun that is not the route's, and about none of its objects by name: for who
+ * shows things of several nouns in one reply. */
+void resource_begin_of(struct resource_ask *q,
+                       const struct resource *of,
+                       struct http_req *req,
+                       struct api *a);
 void resource_end(struct resource_ask *q);
 /* The object that the path names, if who asks may do this. NULL: refused. */
 const void *resource_find(struct resource_ask *q, enum resource_need need, const char *verb);
+/* What access is asked about x; borrowed from x, and from q until the next such question. */
+struct access_thing resource_thing(struct resource_ask *q, const void *x);
+/* Does the list show x to who asks, if nothing narrows it? */
+bool resource_sees(struct resource_ask *q, const void *x);
 /* May he? x NULL: make a new one, as asked. */
 must_check int resource_may(struct resource_ask *q,
                             enum resource_need need,

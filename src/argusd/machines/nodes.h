@@ -154,6 +154,12 @@ void nodes_put_all(const struct nodes *ns,
                    const struct nodes_eyes *eyes,
                    struct jout *j,
                    const char *key);
+/* The name and state of each node that nodes_put_all() shows, in its order; false at the end, and
+ * *pos begins at 0. Borrowed. */
+struct nodes_name {
+    const char *name, *state;
+};
+bool nodes_next_name(const struct nodes *ns, size_t *pos, struct nodes_name *ret);
 /* Who is to reach which of its ports, and from which addresses. argusd, prometheus: addresses or
  * networks parted by commas, of who cannot be known from here; NULL = what is known.
  * ERR_BAD_REQUEST. */

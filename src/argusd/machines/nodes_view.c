@@ -449,6 +449,11 @@ void nodes_put(const struct noderun *nr,
 
 /* ---- attached ---- */
 
+static const char *nodes_view_attached_state(const struct cluster_node *k)
+{
+    return k->is_alive ? "online" : "offline";
+}
+
 static void put_attached(const struct nodes *ns,
                          const struct cluster_node *k,
                          const struct nodes_eyes *eyes,
@@ -457,7 +462,7 @@ static void put_attached(const struct nodes *ns,
 {
     double foreign = k->is_alive ? nodes_foreign(ns, k) : 0;
     struct node_page p = {.name = k->name,
-                          .state = k->is_alive ? "online" : "offline",
+                          .state = nodes_view_attached_state(k),
                           .health = k->is_alive ? "ok" : "offline",
                           .ip = k->ip,
                           .node_id = k->node_id,
@@ -518,6 +523,25 @@ void nodes_put_all(const struct nodes *ns,
         if (!nodes_view_is_hidden(ns, &v[i]))
             put_attached(ns, &v[i], eyes, j, NULL);
     jout_close(j, ']');
+}
+
+bool nodes_next_name(const struct nodes *ns, size_t *pos, struct nodes_name *ret)
+{
+    size_t n;
+    const struct cluster_node *v = cluster_nodes(ns->p.cluster, &n);
+    for (; *pos < ns->n; ++*pos)
+        if (!ns->v[*pos]->gone) {
+            const struct node_row *row = ns->v[(*pos)++]->row;
+            *ret = (struct nodes_name){row->spec.name, node_state_to_string(row->state)};
+            return true;
+        }
+    for (; *pos < ns->n + n; ++*pos)
+        if (!nodes_view_is_hidden(ns, &v[*pos - ns->n])) {
+            const struct cluster_node *k = &v[(*pos)++ - ns->n];
+            *ret = (struct nodes_name){k->name, nodes_view_attached_state(k)};
+            return true;
+        }
+    return false;
 }
 
 /* ---- counts ---- */

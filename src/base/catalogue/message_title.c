@@ -11,6 +11,7 @@ static const struct message_row rows[] = {
     SAY("say_demand", "GPUS", "需求GPU"),
     SAY("say_low", "LOW", "下限"),
     SAY("say_high", "HIGH", "上限"),
+    SAY("say_about", "ABOUT", "说明"),
     SAY("say_address", "ADDRESS", "Ray地址"),
     SAY("say_at", "AT", "时间"),
     SAY("say_attempt", "ATTEMPT", "尝试"),

@@ -213,6 +213,36 @@ static void test_no_live(void **state)
     bed_release(&b);
 }
 
+/* Jobs before the newest ones are not looked at, whosever they are. */
+static void test_newest_alone(void **state)
+{
+    static const struct {
+        unsigned newest;
+        const char *user;
+        size_t found;
+    } cases[] = {{0, NULL, 3}, {2, NULL, 2}, {2, "ann", 1}, {9, "ann", 2}, {1, "ann", 0}};
+    const struct mini rows[] = {{.id = "a", .user = "ann", .state = "FAILED"},
+                                {.id = "b", .user = "ann", .state = "FAILED"},
+                                {.id = "c", .user = "bob", .state = "FAILED"}};
+    struct bed_answer a;
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    for (size_t i = 0; i < array_len(rows); i++)
+        put_mini(&b, (int64_t)i + 1, &rows[i]);
+    bed_settle(&b);
+    for (size_t i = 0; i < array_len(cases); i++) {
+        bed_list(&b,
+                 &(struct store_job_query){
+                     .limit = 10, .user = cases[i].user, .newest = cases[i].newest},
+                 &a);
+        assert_int_equal(a.err.code, 0);
+        assert_int_equal(a.njobs, cases[i].found);
+        bed_answer_release(&a);
+    }
+    bed_release(&b);
+}
+
 static void test_random_queries(void **state)
 {
     struct mini *all = xcalloc(JOBS + 1, sizeof(*all));
@@ -688,6 +718,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_live),
+        cmocka_unit_test(test_newest_alone),
         cmocka_unit_test(test_random_queries),
         cmocka_unit_test(test_pages_while_jobs_come),
         cmocka_unit_test(test_bad_queries),

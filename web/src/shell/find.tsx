@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// find.tsx - go anywhere: pages by name, what can be done by its words, jobs by id, name or user, nodes by name. Ctrl-K
-// or /.
+// find.tsx - go anywhere: pages by name and what can be done by its words, which are known here; and whatever has a
+// name, as GET /v1/search finds it (found.ts). Ctrl-K or /.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { logOut, session } from "../api/client";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { logOut, session, type Refusal } from "../api/client";
 import { useAsk } from "../api/use";
 import { shownActs } from "../base/acts";
 import { lang, setLang, setTheme, theme, type Theme } from "../base/prefs";
-import { go, withQuery } from "../base/url";
+import { visible } from "../base/say";
+import { go } from "../base/url";
 import { Icon, type IconName } from "../kit/icons";
 import { Modal } from "../kit/over";
 import { State, Text } from "../kit/parts";
-import type { JobItem } from "../made/api";
+import type { SearchHit } from "../made/api";
 import { t } from "../words/shared";
+import { byKind, iconOf, kindSays, narrowed, pathOf } from "./found";
 import { helpOpen } from "./help";
 import { pages } from "./pages";
 
@@ -21,17 +23,25 @@ export const findOpen = signal(false);
 
 interface Hit {
     key: string;
+    /** What it stands under. */
+    group: string;
     does: () => void;
     icon: IconName;
     says: ComponentChildren;
     more?: ComponentChildren;
 }
-const JOBS_SHOWN = 8;
-const OTHERS_SHOWN = 6;
-const USER_NAME = /^[\w.-]{1,64}$/;
+const FOUND_SHOWN = 20;
+/** After the last key, before the server is asked. */
+const PAUSE_MS = 150;
 
 const leads = (to: string): Pick<Hit, "key" | "does"> => ({ key: to, does: () => go(to) });
-const act = (says: string, icon: IconName, does: () => void): Hit => ({ key: `act ${says}`, does, icon, says });
+const act = (says: string, icon: IconName, does: () => void): Hit => ({
+    key: `act ${says}`,
+    group: t("f_acts"),
+    does,
+    icon,
+    says,
+});
 
 /** What can be done from anywhere. */
 function globalActs(): Hit[] {
@@ -42,7 +52,7 @@ function globalActs(): Hit[] {
         ...pages.flatMap((p) =>
             (p.acts ?? [])
                 .filter((a) => role === "admin" || (role === "user" && a.least !== "admin"))
-                .map((a): Hit => ({ ...leads(a.to), icon: "plus", says: a.says() })),
+                .map((a): Hit => ({ ...leads(a.to), group: t("f_acts"), icon: "plus", says: a.says() })),
         ),
         ...themes
             .filter((x) => x !== theme.value)
@@ -60,7 +70,13 @@ function globalActs(): Hit[] {
 function pageHits(low: string): Hit[] {
     return pages
         .filter((p) => p.nav && (!low || p.title().toLowerCase().includes(low) || p.paths[0]!.includes(low)))
-        .map((p) => ({ ...leads(p.paths[0]!), icon: p.icon, says: p.title(), more: p.key && <kbd>{p.key}</kbd> }));
+        .map((p) => ({
+            ...leads(p.paths[0]!),
+            group: t("f_pages"),
+            icon: p.icon,
+            says: p.title(),
+            more: p.key && <kbd>{p.key}</kbd>,
+        }));
 }
 
 function actHits(low: string): Hit[] {
@@ -69,54 +85,65 @@ function actHits(low: string): Hit[] {
     return [...own, ...globalActs()].filter((h) => String(h.says).toLowerCase().includes(low));
 }
 
-const jobHit = (j: JobItem): Hit => ({
-    ...leads(`/jobs/${encodeURIComponent(j.id)}`),
-    icon: "jobs",
-    says: <Text of={j.name ?? j.id} />,
-    more: (
+function More({ of: h }: { of: SearchHit }) {
+    const state = h.about && (h.kind === "job" || h.kind === "node");
+    return (
         <>
-            <Text of={j.id} mono /> <State of={j.state} />
+            {h.kind === "job" && <Text of={h.id} mono />}
+            {state ? <State of={h.about!} /> : h.about && <Text of={h.about} />}
         </>
-    ),
-});
-
-/** Who has jobs, by a part of the name: of all that this person may see, and of the rows that were found. */
-function userHits(low: string, users: string[]): Hit[] {
-    return [...new Set(users)]
-        .filter((u) => u.toLowerCase().includes(low))
-        .slice(0, OTHERS_SHOWN)
-        .map((u) => ({ ...leads(withQuery("/jobs", { user: u })), icon: "users", says: t("a_jobs_of", u) }));
+    );
 }
 
-function useHits(text: string, asked: string): Hit[] {
-    const some = asked !== "";
-    const jobs = useAsk(some ? "GET /v1/jobs" : null, { query: { q: asked, limit: JOBS_SHOWN, all: true } });
-    const theirs = useAsk(some && USER_NAME.test(asked) ? "GET /v1/jobs" : null, {
-        query: { user: asked, limit: OTHERS_SHOWN, all: true },
-    });
-    const users = useAsk(some ? "GET /v1/users" : null, {});
-    const nodes = useAsk(some ? "GET /v1/nodes" : null, {});
+const foundHit = (h: SearchHit): Hit => ({
+    ...leads(pathOf(h)),
+    group: kindSays(h.kind),
+    icon: iconOf(h),
+    says: h.kind === "user" ? t("a_jobs_of", h.name) : <Text of={h.name} />,
+    more: <More of={h} />,
+});
+
+interface Found {
+    hits: Hit[];
+    /** The server has not answered about this text yet. */
+    waits: boolean;
+    why: Refusal | undefined;
+}
+
+/** What the server finds. An answer about an older text is not taken for one about this text: what of it still fits is
+ * shown meanwhile. */
+function useFound(text: string, asked: string): Found {
+    const now = text.trim();
+    const ask = useAsk(asked ? "GET /v1/search" : null, { query: { q: asked, limit: FOUND_SHOWN } });
+    const last = useRef<SearchHit[]>([]);
+    if (ask.data) last.current = ask.data.results;
+    const isOfNow = asked === now;
+    const hits = isOfNow && ask.data ? ask.data.results : narrowed(last.current, now);
+    return {
+        hits: now ? byKind(hits).map(foundHit) : [],
+        waits: now !== "" && (!isOfNow || ask.loading),
+        why: isOfNow ? ask.why : undefined,
+    };
+}
+
+function useHits(text: string, asked: string): Found {
+    const found = useFound(text, asked);
     const low = text.trim().toLowerCase();
-    if (!low) return [...actHits(low), ...pageHits(low)];
-    const found = [...(jobs.data?.jobs ?? []), ...(theirs.data?.jobs ?? [])];
-    const names = [...(users.data?.users ?? []).map((u) => u.name), ...found.map((j) => j.user)];
-    const hits = [
-        ...pageHits(low),
-        ...actHits(low),
-        ...userHits(low, names),
-        ...found.map(jobHit),
-        ...(nodes.data?.nodes ?? [])
-            .filter((n) => n.name.toLowerCase().includes(low))
-            .slice(0, OTHERS_SHOWN)
-            .map((n): Hit => ({
-                ...leads(withQuery("/nodes", { node: n.name })),
-                icon: "nodes",
-                says: <Text of={n.name} />,
-                more: <State of={n.state} />,
-            })),
-    ];
+    if (!low) return { ...found, hits: [...actHits(low), ...pageHits(low)] };
+    const hits = [...pageHits(low), ...actHits(low), ...found.hits];
     const seen = new Set<string>();
-    return hits.filter((h) => !seen.has(h.key) && seen.add(h.key));
+    return { ...found, hits: hits.filter((h) => !seen.has(h.key) && seen.add(h.key)) };
+}
+
+/** Rows under the words of their groups; a row's number is its place among all. */
+function groupsOf(hits: Hit[]): { says: string; rows: { hit: Hit; i: number }[] }[] {
+    const groups: { says: string; rows: { hit: Hit; i: number }[] }[] = [];
+    hits.forEach((hit, i) => {
+        const last = groups[groups.length - 1];
+        if (last?.says === hit.group) last.rows.push({ hit, i });
+        else groups.push({ says: hit.group, rows: [{ hit, i }] });
+    });
+    return groups;
 }
 
 function Box({ close }: { close: () => void }) {
@@ -124,10 +151,10 @@ function Box({ close }: { close: () => void }) {
     const [asked, setAsked] = useState("");
     const [at, setAt] = useState(0);
     useEffect(() => {
-        const timer = setTimeout(() => setAsked(text.trim()), 150);
+        const timer = setTimeout(() => setAsked(text.trim()), PAUSE_MS);
         return () => clearTimeout(timer);
     }, [text]);
-    const hits = useHits(text, asked);
+    const { hits, waits, why } = useHits(text, asked);
     const cursor = Math.min(at, hits.length - 1);
     useEffect(() => document.getElementById(`hit-${cursor}`)?.scrollIntoView({ block: "nearest" }), [cursor]);
     const open = (i: number) => {
@@ -162,23 +189,38 @@ function Box({ close }: { close: () => void }) {
                     }}
                 />
             </div>
-            <ul id="find-hits" role="listbox" aria-label={t("find")} class="finder-hits">
-                {hits.map((h, i) => (
-                    <li
-                        role="option"
-                        id={`hit-${i}`}
-                        key={h.key}
-                        aria-selected={i === cursor}
-                        onMouseMove={() => i !== cursor && setAt(i)}
-                        onClick={() => open(i)}
-                    >
-                        <Icon name={h.icon} />
-                        <span class="cut">{h.says}</span>
-                        <span class="more-of">{h.more}</span>
-                    </li>
+            <div id="find-hits" role="listbox" aria-label={t("find")} class="finder-hits">
+                {groupsOf(hits).map((g) => (
+                    <div role="group" aria-label={g.says} key={g.says}>
+                        <p class="finder-kind" aria-hidden="true">
+                            {g.says}
+                        </p>
+                        <ul role="presentation">
+                            {g.rows.map(({ hit: h, i }) => (
+                                <li
+                                    role="option"
+                                    id={`hit-${i}`}
+                                    key={h.key}
+                                    aria-selected={i === cursor}
+                                    onMouseMove={() => i !== cursor && setAt(i)}
+                                    onClick={() => open(i)}
+                                >
+                                    <Icon name={h.icon} />
+                                    <span class="cut">{h.says}</span>
+                                    <span class="more-of">{h.more}</span>
+                                </li>
+                            ))}
+                        </ul>
+                    </div>
                 ))}
-            </ul>
-            {!hits.length && <p class="finder-none dim">{t("nothing_matches")}</p>}
+            </div>
+            {why ? (
+                <p class="finder-none dim" role="status">
+                    {visible(why.detail)}
+                </p>
+            ) : (
+                !hits.length && !waits && <p class="finder-none dim">{t("nothing_matches")}</p>
+            )}
         </Modal>
     );
 }

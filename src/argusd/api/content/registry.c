@@ -121,9 +121,14 @@ static enum registry_kind entry_kind(const struct resource_ask *q)
     return q->of->kind == ACCESS_KIND_MODEL ? REGISTRY_MODEL : REGISTRY_DATASET;
 }
 
+/* What is being removed is in no list. */
 static const void *entry_next(struct resource_ask *q, size_t *pos)
 {
-    return registry_next(q->a->registry, entry_kind(q), pos);
+    const struct registry_entry *e;
+    do
+        e = registry_next(q->a->registry, entry_kind(q), pos);
+    while (e && e->state == REGISTRY_removing);
+    return e;
 }
 
 /* By name; of one owner's the newest version first. */
@@ -144,8 +149,7 @@ static bool entry_wants(struct resource_ask *q, const void *x)
 {
     const struct registry_entry *e = x;
     const char *part = http_req_query(q->req, "q"), *user = http_req_query(q->req, "user");
-    return e->state != REGISTRY_removing && (!part || strstr(e->name, part)) &&
-           (!user || str_eq(user, e->owner));
+    return (!part || strstr(e->name, part)) && (!user || str_eq(user, e->owner));
 }
 
 static const void *entry_find(struct resource_ask *q, const void *asked)
