@@ -104,3 +104,22 @@ def test_a_checkpoint_with_its_value_is_exported(browser, world):
     until(lambda: world.argusd.get("/v1/models/exported", token="user")["state"] == "ready", "the model is there")
     assert page.wrong == []
     page.context.close()
+
+
+def test_a_checkpoint_is_served(browser, world):
+    training = standin.Training(world.argusd)
+    training.save(10)
+    training.order("exit", 0)
+    world.argusd.wait_over(training.id)
+    page = browser.open(f"/jobs/{training.id}", "#checkpoints button.link:has-text('Serve')")
+    page.click("#checkpoints button.link:has-text('Serve')")
+    page.fill("[role=dialog] label:has-text('Name of the service') input", "from-job")
+    page.fill("[role=dialog] label:has-text('GPUs of one replica') input", "1")
+    line = f"argus serve --job {training.id} --step 10 --name from-job --gpus 1"
+    assert line in page.inner_text("[role=dialog] footer")
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_url("**/services/from-job")
+    page.wait_for_selector(".svc-title .st:has-text('Ready')")
+    assert world.argusd.get("/v1/services/from-job", token="user")["what"] == f"{training.id}-10@1"
+    assert page.wrong == []
+    page.context.close()

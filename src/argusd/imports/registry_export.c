@@ -181,6 +181,62 @@ void registry_export_begun(struct registry_entry *e)
     e->busy = false;
 }
 
+/* ---- made before ---- */
+
+/* The attempt that saved it; 0: not known. */
+static int64_t export_attempt(const struct importer *im, const char *job, int64_t step)
+{
+    const struct ckpt_list *known = checkpoints_of(im->checkpoints, job);
+    const struct ckpt *c = known ? ckpt_list_find(known, step) : NULL;
+    return c ? c->attempt : 0;
+}
+
+static bool export_is_of(const struct registry_entry *e,
+                         const char *job,
+                         int64_t step,
+                         int64_t attempt)
+{
+    int64_t by = json_get_int(e->lineage, "attempt", 0);
+    return e->is_recorded && e->state != REGISTRY_removing &&
+           json_get_str(e->lineage, "merge", NULL) &&
+           str_eq(json_get_str(e->lineage, "job", NULL), job) &&
+           json_get_int(e->lineage, "step", 0) == step && (!by || !attempt || by == attempt);
+}
+
+/* Where the merge that its lineage names has left it: no copy, and nothing that was put elsewhere.
+ */
+static bool export_lies_in_place(const struct importer *im, const struct registry_entry *e)
+{
+    const char *merge = json_get_str(e->lineage, "merge", NULL);
+    _cleanup_(freep) char *path =
+        merge ? xasprintf("%s/jobs/%s/output/model", im->settings->shared_root, merge) : NULL;
+    return path && str_eq(e->path, path);
+}
+
+static bool export_is_better(const struct registry_entry *e, const struct registry_entry *than)
+{
+    bool is_ready = e->state == REGISTRY_ready;
+    if (is_ready != (than->state == REGISTRY_ready))
+        return is_ready;
+    return e->created_at > than->created_at;
+}
+
+struct registry_entry *registry_export_find(const struct importer *im,
+                                            const struct access_who *who,
+                                            const char *owner,
+                                            const char *job,
+                                            int64_t step)
+{
+    int64_t attempt = export_attempt(im, job, step);
+    struct registry_entry *e, *best = NULL;
+    for (size_t pos = 0; (e = registry_next(im->registry, REGISTRY_MODEL, &pos));)
+        if (str_eq(e->owner, owner) && export_lies_in_place(im, e) &&
+            export_is_of(e, job, step, attempt) && (!best || export_is_better(e, best)) &&
+            registry_check(e, who, ACCESS_DATA_SEE, "see", NULL) == 0)
+            best = e;
+    return best;
+}
+
 int registry_export_take(struct registry_entry *e, void *arg, struct err *err)
 {
     const struct importer *im = arg;

@@ -46,6 +46,16 @@ must_check int registry_export_add(const struct importer *im,
 /* The job is there. */
 void registry_export_begun(struct registry_entry *e);
 
+/* What this checkpoint was merged to before by an export, by argusd's own records, as far as he may
+ * see it: one that is ready, else one that is being made, of several the newest. owner: of the job;
+ * what others made of his checkpoint is not taken. NULL: it never was, or the step was saved anew
+ * since. */
+struct registry_entry *registry_export_find(const struct importer *im,
+                                            const struct access_who *who,
+                                            const char *owner,
+                                            const char *job,
+                                            int64_t step);
+
 /* The job of e, one that is made, has ended well: another looks at what it left and is e's job from
  * now on. A registry_made_f; arg: the importer. */
 must_check int registry_export_take(struct registry_entry *e, void *arg, struct err *err);

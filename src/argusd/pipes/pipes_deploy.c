@@ -21,6 +21,9 @@ static int deploy_read(const char *with, struct serve_ask *ret, struct err *err)
     int x = serve_ask_read(with, strlen(with), NULL, ret, &ps);
     if (x < 0)
         (void)problem_to_err(problems_first(&ps), ERR_BAD_SPEC, err); /* only fills err */
+    if (x == 0 && ret->job)                                           /* said in its config */
+        x = message_refuse(err, ERR_BAD_SPEC, "pipe_with_key",
+                           MESSAGE_ARGS(MESSAGE_STR("key", "job"), MESSAGE_STR("uses", "deploy")));
     if (x == 0)
         x = serving_fill_name(ret, err);
     problems_release(&ps);

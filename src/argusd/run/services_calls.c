@@ -16,6 +16,7 @@
 #include "argusd/network/netchecks.h"
 #include "argusd/people/people_dirs.h"
 #include "argusd/run/services_state.h"
+#include "argusd/services/serving.h"
 #include "argusd/trackers/trackers.h"
 #include "argusd/watch/ending.h"
 #include "argusd/watch/meta.h"
@@ -64,6 +65,7 @@ void calls_ended(struct live *l, void *arg)
     trackers_ended(s->api.trackers, l);
     checkpoints_ended(s->api.checkpoints, l);
     evals_ended(s->evals, l);
+    serving_job_ended(s->api.serving, l);
 }
 
 void calls_trial(const struct live *l, struct reason *ret, void *arg)

@@ -8,6 +8,7 @@
 #include "argusd/kit/saying.h"
 #include "argusd/services/service_figures.h"
 #include "argusd/services/services_ask.h"
+#include "argusd/services/services_deploy.h"
 #include "argusd/services/serving.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -61,13 +62,13 @@ static const struct field version_rows[] = {
       FIELD_STR,
       state,
       .flags = FIELD_SHOWN | FIELD_ALWAYS | FIELD_BORROWED,
-      .doc = "WAITING, LOADING, READY, DEGRADED, FAILED, COLD"),
+      .doc = "WAITING (for its model, for leases), LOADING, READY, DEGRADED, FAILED, COLD"),
     V("reason",
       FIELD_JSON,
       reason,
       .schema = REF_OR_NULL("Reason"),
       .flags = FIELD_SHOWN,
-      .doc = "why it failed"),
+      .doc = "why it failed, or how far its model is that is still being made"),
     V("replicas", FIELD_LIST, replicas, .of = &replica_table, .flags = FIELD_SHOWN | FIELD_ALWAYS),
 };
 static const struct field_table version_page_table = {.name = "ServiceVersion",
@@ -141,7 +142,8 @@ static char *page_say(const struct resource_ask *q, const char *code, const char
 
 static enum serve_version_state page_state(const struct service_version *v, int64_t *ret_ready)
 {
-    struct serve_version_seen seen = {.failed = v->failed, .was_ready = v->ready_at != 0};
+    struct serve_version_seen seen = {
+        .failed = v->failed, .awaits = v->model_job != NULL, .was_ready = v->ready_at != 0};
     for (size_t i = 0; i < v->n_units; i++) {
         const struct service_unit *u = v->units[i];
         seen.wanted += !u->leaves;
@@ -158,9 +160,11 @@ static void page_fill_version(const struct resource_ask *q,
                               struct version_page *page)
 {
     struct replica_page *all = xcalloc(v->n_units + 1, sizeof(*all));
+    struct reason why;
+    service_version_reason(v, &why);
     page->v = *v;
     page->state = serve_version_words[page_state(v, NULL)];
-    page->reason = v->failed ? page_say(q, v->code, v->text) : NULL;
+    page->reason = page_say(q, why.code, why.text);
     for (size_t i = 0; i < v->n_units; i++) {
         const struct service_unit *u = v->units[i];
         all[i] = (struct replica_page){.k = u->k,
@@ -253,58 +257,7 @@ static const struct resource service_noun = {
     .fill = service_fill,
 };
 
-/* ---- serve and deploy ---- */
-
-static int service_deploy_body(struct resource_ask *q,
-                               const struct served *old,
-                               const struct served **ret)
-{
-    size_t len;
-    const char *body = http_req_body(q->req, &len);
-    struct serve_ask ask;
-    const struct served *s = old;
-    const struct service_version *base =
-        old ? service_find_version(old, old->current ? old->current : old->wanted) : NULL;
-    int r = serve_ask_read(body, len, base ? &base->spec : NULL, &ask, &q->problems);
-    if (r == 0 && !old)
-        r = serving_fill_name(&ask, &q->err);
-    if (r == 0 && !old)
-        s = serving_find(q->a->serving, ask.name);
-    if (r == 0 && s)
-        r = s->removed ? message_refuse(&q->err, ERR_CONFLICT, "serve_leaves",
-                                        MESSAGE_ARGS(MESSAGE_STR("service", s->name)))
-                       : resource_may(q, RESOURCE_TO_CHANGE, "deploy", s, NULL);
-    if (r == 0)
-        r = serving_deploy(q->a->serving, http_req_principal(q->req), s, &ask, ret, &q->err);
-    serve_ask_release(&ask);
-    return r;
-}
-
-static void service_serve(struct http_req *req, void *app)
-{
-    struct resource_ask q;
-    const struct served *s = NULL;
-    resource_begin(&q, req, app);
-    if (resource_can_store(&q) < 0 || service_deploy_body(&q, NULL, &s) < 0)
-        resource_refuse(&q);
-    else
-        resource_reply(&q, s, 201, api_barrier(q.a));
-    resource_end(&q);
-}
-
-static void service_deploy(struct http_req *req, void *app)
-{
-    struct resource_ask q;
-    resource_begin(&q, req, app);
-    const struct served *old = resource_find(&q, RESOURCE_TO_CHANGE, "deploy"), *s = NULL;
-    if (!old || service_deploy_body(&q, old, &s) < 0)
-        resource_refuse(&q);
-    else
-        resource_reply(&q, s, 201, api_barrier(q.a));
-    resource_end(&q);
-}
-
-/* ---- the other actions ---- */
+/* ---- actions ---- */
 
 static const struct field scale_form_rows[] = {
     SAYS("replicas", FIELD_INT, .flags = FIELD_REQUIRED)};
@@ -540,11 +493,11 @@ static const struct http_route rows[] = {
                   .reply_schema = "ServiceList"),
     RESOURCE_ROUTE(
         "POST",
-        service_serve,
+        services_deploy,
         &service_noun,
         "/v1/services",
         USER,
-        "serve a model or an application: a new service, or the next version of the one of that name",
+        "serve a model, a checkpoint of a job or an application: a new service, or the next version of the one of that name",
         .max_body = BODY_MAX,
         .request_type = SERVE_YAML,
         .request_schema = "ServiceForm",
@@ -574,7 +527,7 @@ static const struct http_route rows[] = {
                    .reply_schema = "Service"),
     RESOURCE_ROUTE(
         "POST",
-        service_deploy,
+        services_deploy,
         &service_noun,
         "/v1/services/{name}:deploy",
         USER,

@@ -15,7 +15,6 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "core/spec/dataref.h"
 
 enum { TICK_MS = 1000, NUMBER_MAX = 32 };
 
@@ -91,50 +90,13 @@ static struct served *serving_own(struct serving *sv, const struct served *s)
     return map_find(sv->by_name, s->name);
 }
 
-static void service_changed(struct served *s)
+void service_changed(struct served *s)
 {
     s->changed_at = clock_wall();
     serving_save(s);
 }
 
 /* ---- deploy ---- */
-
-/* What the model's name means for him who deploys; s: the service that is there, or NULL. */
-static int serving_find_model(struct serving *sv,
-                              const struct http_principal *p,
-                              const struct served *s,
-                              struct serve_ask *ask,
-                              struct err *err)
-{
-    char ref[REGISTRY_REF_MAX];
-    struct access_who who;
-    struct dataref name;
-    struct registry_entry *e;
-    if (!ask->spec.model)
-        return 0;
-    people_who(sv->a->people, p, &who);
-    if (!dataref_read(ask->spec.model, &name))
-        return message_refuse(
-            err, ERR_NOT_FOUND, "not_found",
-            MESSAGE_ARGS(MESSAGE_STR("noun", "model"), MESSAGE_STR("name", ask->spec.model)));
-    int r = registry_find(sv->a->registry, REGISTRY_MODEL, &who, &name, &e, err);
-    if (r < 0)
-        return r;
-    if (e->state != REGISTRY_ready)
-        return message_refuse(err, ERR_CONFLICT, "serve_model_state",
-                              MESSAGE_ARGS(MESSAGE_STR("model", registry_ref(e, ref))));
-    set_str(&ask->spec.model, registry_ref(e, ref));
-    set_str(&ask->spec.model_path, e->path);
-    set_str(&ask->spec.model_hash, e->hash);
-    if (!ask->project && !e->is_common && e->project && *e->project)
-        set_str(&ask->project, e->project);
-    const char *project = s ? s->project : ask->project; /* whose members may call it */
-    if (!e->is_common && !str_eq(e->owner, p->user) && !str_eq(project, e->project))
-        return message_refuse(err, ERR_FORBIDDEN, "serve_model_project",
-                              MESSAGE_ARGS(MESSAGE_STR("model", ref),
-                                           MESSAGE_STR("project", str_or(e->project, ""))));
-    return 0;
-}
 
 int serving_fill_name(struct serve_ask *ask, struct err *err)
 {
@@ -162,11 +124,23 @@ static int service_make_room(struct served *s, struct err *err)
                           MESSAGE_ARGS(MESSAGE_NUM("most", SERVICE_VERSIONS_MAX)));
 }
 
-static void service_add_version(struct served *s,
-                                const struct http_principal *p,
-                                struct serve_ask *taken)
+/* Another number is meant where the form has another one than before: a scale in between stays. */
+void service_take_replicas(struct served *s, const struct service_version *v)
 {
     const struct service_version *old = service_find_version(s, s->current);
+    bool is_first = !old || old == v || s->stopped;
+    if (v->model_job && !is_first)
+        return; /* what serves meanwhile is not its business */
+    if (is_first || old->spec.replicas != v->spec.replicas ||
+        old->spec.max_replicas != v->spec.max_replicas)
+        s->replicas = v->spec.replicas;
+}
+
+static void service_add_version(struct served *s,
+                                const struct http_principal *p,
+                                struct serve_ask *taken,
+                                const struct registry_entry *e)
+{
     struct service_version *v = xcalloc(1, sizeof(*v));
     v->n = ++s->last;
     v->user = xstrdup(p->user);
@@ -174,15 +148,13 @@ static void service_add_version(struct served *s,
     taken->spec = (struct serve_spec){0};
     v->created_at = clock_wall();
     v->of = s;
+    if (e)
+        serving_take_model(v, e);
     for (size_t i = s->n_versions++; i > 0; i--)
         s->versions[i] = s->versions[i - 1];
     s->versions[0] = v;
     s->wanted = v->n;
-    /* Another number is meant where the form has another one than before: a scale in between stays.
-     */
-    if (!old || s->stopped || old->spec.replicas != v->spec.replicas ||
-        old->spec.max_replicas != v->spec.max_replicas)
-        s->replicas = v->spec.replicas;
+    service_take_replicas(s, v);
     s->stopped = false;
     serving_save_version(v);
     service_changed(s);
@@ -197,33 +169,45 @@ static struct served *serving_make(struct serving *sv,
     s->serving = sv;
     s->name = xstrdup(ask->name);
     s->owner = xstrdup(p->user);
-    s->project = xstrdup(str_or(ask->project, ACCESS_DEFAULT_PROJECT));
+    s->project = xstrdup(ask->project);
     s->keep = ask->keep;
     s->created_at = clock_wall();
     (void)map_set(sv->by_name, s->name, s); /* there was none */
     return s;
 }
 
-/* s: the service that is there, or NULL. */
-static int serving_check_deploy(struct serving *sv,
-                                const struct http_principal *p,
-                                const struct served *s,
-                                struct serve_ask *taken,
-                                struct err *err)
+/* The project whose members may call and change it; e: its model, NULL: an application. */
+static const char *serving_project(const struct served *s,
+                                   const struct serve_ask *ask,
+                                   const struct registry_entry *e)
+{
+    if (s)
+        return s->project;
+    if (!ask->project && e && !e->is_common && e->project && *e->project)
+        return e->project;
+    return str_or(ask->project, ACCESS_DEFAULT_PROJECT);
+}
+
+int serving_check_made(struct serving *sv,
+                       const struct http_principal *p,
+                       const struct served *s,
+                       const struct serve_ask *ask,
+                       const struct registry_entry *e,
+                       struct err *err)
 {
     struct access_who who;
+    const char *project = serving_project(s, ask, e);
     if (!serving_is_able(sv))
         return message_refuse(err, ERR_UNAVAILABLE, "serve_unable",
                               MESSAGE_ARGS(MESSAGE_OF("why", sv->code, sv->text)));
-    if (s && taken->project && !str_eq(taken->project, s->project))
+    if (s && ask->project && !str_eq(ask->project, s->project))
         return message_refuse(
             err, ERR_CONFLICT, "serve_other_project",
             MESSAGE_ARGS(MESSAGE_STR("service", s->name), MESSAGE_STR("project", s->project)));
-    int r = serving_find_model(sv, p, s, taken, err);
+    int r = e ? serving_check_model(p, project, e, err) : 0;
     people_who(sv->a->people, p, &who);
     if (r == 0)
-        r = access_check_submit(
-            &who, s ? s->project : str_or(taken->project, ACCESS_DEFAULT_PROJECT), err);
+        r = access_check_submit(&who, project, err);
     if (r == 0 && !s && map_count(sv->by_name) >= SERVICES_MAX)
         r = message_refuse(err, ERR_REFUSED, "services_full",
                            MESSAGE_ARGS(MESSAGE_NUM("most", SERVICES_MAX)));
@@ -238,13 +222,18 @@ int serving_deploy(struct serving *sv,
                    struct err *err)
 {
     struct served *s = old ? serving_own(sv, old) : NULL;
-    int r = serving_check_deploy(sv, p, s, taken, err);
+    struct registry_entry *e = NULL;
+    int r = serving_find_model(sv, p, taken, &e, err);
+    if (r == 0)
+        r = serving_check_made(sv, p, s, taken, e, err);
     if (r == 0 && s)
         r = service_make_room(s, err);
     if (r < 0)
         return r;
+    if (!s && !taken->project)
+        set_str(&taken->project, serving_project(NULL, taken, e));
     s = s ? s : serving_make(sv, p, taken);
-    service_add_version(s, p, taken);
+    service_add_version(s, p, taken, e);
     if (old && taken->says_keep && taken->keep != s->keep)
         serving_set_keep(sv, s, taken->keep);
     *ret = s;
@@ -294,7 +283,8 @@ static void service_switch(struct served *s, int64_t to, const char *kind, const
 
 static void service_count(const struct service_version *v, struct serve_version_seen *ret)
 {
-    *ret = (struct serve_version_seen){.failed = v->failed, .was_ready = v->ready_at != 0};
+    *ret = (struct serve_version_seen){
+        .failed = v->failed, .awaits = v->model_job != NULL, .was_ready = v->ready_at != 0};
     for (size_t i = 0; i < v->n_units; i++) {
         ret->wanted += !v->units[i]->leaves;
         ret->ready += v->units[i]->state == SERVE_UNIT_READY;
@@ -390,7 +380,7 @@ void serving_set_keep(struct serving *sv, const struct served *service, int keep
 static int64_t service_wants(const struct served *s, const struct service_version *v)
 {
     bool warm = v->n == s->previous && s->keep == SERVE_KEEP_WARM;
-    if (s->stopped || v->failed)
+    if (s->stopped || v->failed || v->model_job)
         return 0;
     return v->n == s->current || v->n == s->wanted || warm ? s->replicas : 0;
 }
@@ -431,21 +421,25 @@ static void service_fit_units(struct service_version *v, int64_t wanted)
         serving_release(service_last_unit(v));
 }
 
-/* It was never ready, and its replicas fail again and again. */
+void serving_give_up(struct service_version *v, const char *code, const char *text)
+{
+    v->failed = true;
+    set_str(&v->code, code);
+    set_str(&v->text, text);
+    serving_save_version(v);
+    serving_note(
+        v->of, &(struct serving_said){
+                   .kind = "service_failed", .actor = "argusd", .code = v->code, .text = v->text});
+}
+
+/* It was never ready, and its replicas fail again and again, or its model came to nothing. */
 static void service_look_for_failure(struct service_version *v)
 {
     for (size_t i = 0; !v->ready_at && !v->failed && i < v->n_units; i++) {
         const struct service_unit *u = v->units[i];
         if (u->leaves || u->failures < SERVE_FAILURES_MAX)
             continue;
-        v->failed = true;
-        set_str(&v->code, u->reason.code);
-        set_str(&v->text, u->reason.text);
-        serving_save_version(v);
-        serving_note(v->of, &(struct serving_said){.kind = "service_failed",
-                                                   .actor = "argusd",
-                                                   .code = v->code,
-                                                   .text = v->text});
+        serving_give_up(v, u->reason.code, u->reason.text);
     }
     if (v->failed && v->of->wanted == v->n) {
         v->of->wanted = 0;
@@ -455,6 +449,7 @@ static void service_look_for_failure(struct service_version *v)
 
 static void service_turn_version(struct service_version *v, usec_t now)
 {
+    serving_turn_model(v);
     service_fit_units(v, service_wants(v->of, v));
     for (size_t i = v->n_units; i--;)
         serving_turn_unit(v->units[i], now);
@@ -468,8 +463,9 @@ static void service_turn_version(struct service_version *v, usec_t now)
 static void service_turn_scale(struct served *s, usec_t now)
 {
     const struct service_version *v = service_version_of(s, s->current);
+    const struct service_version *next = service_version_of(s, s->wanted);
     double requests = 0;
-    if (!v || s->wanted || s->stopped)
+    if (!v || (next && !next->model_job) || s->stopped)
         return;
     for (size_t i = 0; i < v->n_units; i++)
         requests += v->units[i]->requests;
@@ -495,7 +491,8 @@ static void service_tell(struct served *s)
                    hash_keyed(seed, u->reason.text, strlen(u->reason.text)) +
                    (u->job ? hash_keyed(seed, u->job, strlen(u->job)) : 0);
         }
-        mark = 31 * mark + (uint64_t)v->failed;
+        mark = 31 * mark + (uint64_t)v->failed +
+               (v->model_job ? hash_keyed(seed, v->model_job, strlen(v->model_job)) : 0);
     }
     if (mark != s->mark)
         changes_tell_service(s->serving->a->changes, s->name, s->owner, s->project);

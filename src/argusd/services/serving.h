@@ -49,6 +49,7 @@ struct service_version {
     char *user; /* who deployed it */
     struct serve_spec spec;
     usec_t created_at, ready_at;
+    char *model_job; /* its model is still being made, by this job; NULL: it is there */
     bool failed;
     char *code, *text; /* why it failed */
     struct service_unit *units[SERVE_REPLICAS_MAX];
@@ -94,7 +95,11 @@ void serving_restore(struct serving *sv, const struct store_entry *row);
 must_check int serving_open(struct serving *sv, struct err *err);
 void serving_start(struct serving *sv);
 void serving_durable(struct serving *sv, uint64_t batch);
-void serving_close(struct serving *sv);  /* NULL is fine */
+void serving_close(struct serving *sv); /* NULL is fine */
+/* A job has ended, within the open batch: a version whose model it was to make, and did not, comes
+ * to nothing. NULL is fine. */
+struct live;
+void serving_job_ended(struct serving *sv, const struct live *l);
 void serving_unplug(struct serving *sv); /* no request is left that asks a service */
 void serving_free(struct serving *sv);
 
@@ -103,19 +108,32 @@ const struct served *serving_next(const struct serving *sv, size_t *pos);
 const struct service_version *service_find_version(const struct served *s, int64_t n);
 struct access_thing service_thing(const struct served *s);
 
+/* Why it has failed, or by whom its model is still being made; "": neither is so. */
+void service_version_reason(const struct service_version *v, struct reason *ret);
+
 /* ask->name, made of the model's or the application's where there is none; or ERR_BAD_SPEC. */
 must_check int serving_fill_name(struct serve_ask *ask, struct err *err);
 /* A new service, or the next version of one that is there: it takes the traffic once it is ready.
  * taken: its members are taken where 0 is returned; `keep` of a service that is there changes where
  * it is said. ERR_CONFLICT: the service is of another project than taken says. ERR_REFUSED,
  * ERR_UNAVAILABLE (Ray is too old), what the registry says of the model. s: NULL where
- * serving_find() knows none of taken's name. */
+ * serving_find() knows none of taken's name. Where taken names a job, its model, which was merged
+ * of a checkpoint of it, may still be in the making: the version has no replica until it is there,
+ * and has failed where it comes to nothing. */
 must_check int serving_deploy(struct serving *sv,
                               const struct http_principal *p,
                               const struct served *s,
                               struct serve_ask *taken,
                               const struct served **ret,
                               struct err *err);
+/* What of serving_deploy() can be said before the model is there: e, which is borrowed, has its
+ * owner and project, as it would be registered. */
+must_check int serving_check_made(struct serving *sv,
+                                  const struct http_principal *p,
+                                  const struct served *s,
+                                  const struct serve_ask *ask,
+                                  const struct registry_entry *e,
+                                  struct err *err);
 /* As many replicas of what has the traffic. ERR_BAD_SPEC: beyond the bounds. */
 must_check int serving_scale(struct serving *sv,
                              const struct served *s,

@@ -308,17 +308,20 @@ static bool doors_by_head(const struct serving *sv,
 
 static int doors_why_not(const struct served *s, const struct service_version *v, struct err *err)
 {
+    struct reason why = {0};
     if (s->stopped)
         return message_refuse(err, ERR_UNAVAILABLE, "serve_is_stopped",
                               MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
     if (!v)
         v = service_find_version(s, s->wanted);
-    for (size_t i = 0; v && i < v->n_units; i++)
-        if (v->units[i]->reason.code[0])
-            return message_refuse(err, ERR_UNAVAILABLE, "serve_not_ready",
-                                  MESSAGE_ARGS(MESSAGE_STR("service", s->name),
-                                               MESSAGE_OF("why", v->units[i]->reason.code,
-                                                          v->units[i]->reason.text)));
+    if (v)
+        service_version_reason(v, &why);
+    for (size_t i = 0; v && !why.code[0] && i < v->n_units; i++)
+        why = v->units[i]->reason;
+    if (why.code[0])
+        return message_refuse(
+            err, ERR_UNAVAILABLE, "serve_not_ready",
+            MESSAGE_ARGS(MESSAGE_STR("service", s->name), MESSAGE_OF("why", why.code, why.text)));
     return message_refuse(err, ERR_UNAVAILABLE, "serve_not_ready",
                           MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
 }

@@ -49,6 +49,32 @@ struct serving_said {
 };
 void serving_note(const struct served *s, const struct serving_said *said);
 
+/* It was never ready and never will be: replicas of it are wanted no more. */
+void serving_give_up(struct service_version *v, const char *code, const char *text);
+
+/* ---- serving_model.c ---- */
+
+/* What the model's name means for him who deploys; NULL: an application. */
+must_check int serving_find_model(struct serving *sv,
+                                  const struct http_principal *p,
+                                  const struct serve_ask *ask,
+                                  struct registry_entry **ret,
+                                  struct err *err);
+/* May it be served by a service of this project? */
+must_check int serving_check_model(const struct http_principal *p,
+                                   const char *project,
+                                   const struct registry_entry *e,
+                                   struct err *err);
+/* It is what v serves, now or once it is made. */
+void serving_take_model(struct service_version *v, const struct registry_entry *e);
+/* Something of its row is other than it was: it is saved, and told. */
+void service_changed(struct served *s);
+/* The number of replicas that its new version asks for, unless that waits for its model while
+ * another one serves. */
+void service_take_replicas(struct served *s, const struct service_version *v);
+/* What became of a model that was still being made. */
+void serving_turn_model(struct service_version *v);
+
 /* ---- serving_units.c ---- */
 
 /* What became of its lease and its application; submits, checks and gives back what is due. */

@@ -213,6 +213,8 @@ struct serve_read {
 static const struct field body_rows[] = {
     RROW("name", FIELD_STR, ask.name),
     RROW("project", FIELD_STR, ask.project),
+    RROW("job", FIELD_STR, ask.job),
+    RROW("step", FIELD_STR, ask.step),
     RROW("keep", FIELD_ENUM, ask.keep, .dflt = "warm", .names = serve_keep_words),
     SPEC_ROWS,
     RROW("args", FIELD_NODE, args),
@@ -238,6 +240,14 @@ static const struct field ray_rows[] = {
 static const struct field ask_rows[] = {
     AROW("name", FIELD_STR, name, .doc = "name of the service; made of the model's if absent"),
     AROW("project", FIELD_STR, project, .doc = "project whose members may call and change it"),
+    AROW("job",
+         FIELD_STR,
+         job,
+         .doc = "instead of a model: the training of whose checkpoints one is merged and served"),
+    AROW("step",
+         FIELD_STR,
+         step,
+         .doc = "which of that job's checkpoints: best, latest (if absent), or its step"),
     AROW("keep",
          FIELD_ENUM,
          keep,
@@ -265,6 +275,8 @@ void serve_ask_release(struct serve_ask *a)
 {
     free(a->name);
     free(a->project);
+    free(a->job);
+    free(a->step);
     field_release(&serve_spec_table, &a->spec);
     *a = (struct serve_ask){0};
 }
@@ -485,6 +497,25 @@ static void serve_check_model(const struct serve_spec *s, struct problems *ps)
         serve_problem(ps, "engine_args", NULL, "serve_engine_no_args", MESSAGE_NO_ARGS);
 }
 
+/* A checkpoint instead of a model. What the version before has for a model is not said twice. */
+static void serve_check_job(struct serve_ask *a, const struct serve_spec *base, struct problems *ps)
+{
+    const char *step = str_or(a->step, "latest"), *was = base ? base->model : NULL;
+    if (!a->job) {
+        if (a->step)
+            serve_problem(ps, "step", NULL, "serve_step_alone", MESSAGE_NO_ARGS);
+        return;
+    }
+    if (a->spec.model && !str_eq(a->spec.model, was))
+        serve_problem(ps, "model", NULL, "serve_model_or_app", MESSAGE_NO_ARGS);
+    a->at = str_eq(step, "best") ? SERVE_STEP_BEST : SERVE_STEP_LATEST;
+    if (a->at == SERVE_STEP_LATEST && !str_eq(step, "latest") &&
+        str_to_int(step, 1, INT32_MAX, &a->at, NULL) < 0)
+        serve_problem(ps, "step", NULL, "no_checkpoint_text",
+                      MESSAGE_ARGS(MESSAGE_STR("text", step)));
+    set_str(&a->spec.model, a->job);
+}
+
 static void serve_check_what(const struct serve_spec *s, struct problems *ps)
 {
     if (!s->model == !s->app)
@@ -607,6 +638,8 @@ static bool serve_table_has(const struct field_table *t, const char *key)
 
 bool serve_knows_key(const char *key)
 {
+    if (str_eq(key, "job") || str_eq(key, "step"))
+        return false;
     return serve_table_has(&body_table, key) || serve_table_has(&serve_spec_table, key);
 }
 
@@ -631,6 +664,7 @@ int serve_ask_read(const char *text,
     *ret = r.ask;
     if (ps->errors)
         return ERR_BAD_SPEC;
+    serve_check_job(ret, base, ps);
     serve_check_what(&ret->spec, ps);
     serve_check_engine(&ret->spec, ps);
     serve_check_env(&ret->spec, ps);

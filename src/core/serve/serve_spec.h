@@ -4,6 +4,7 @@
  *
  *   {"model": "sums@2", "replicas": 2, "gpus": 0.5}
  *   {"app": "translator:app", "code": "translator", "cpus": 2}
+ *   {"job": "grpo-7", "step": "best"}: a checkpoint, whose model has yet to be merged
  *   {"config": "<the text of a serve.yaml: Ray Serve's own form with one application, or ours>"}
  *
  * Every key is checked here, with its place: Ray Serve drops unknown ones without a word. Keys of
@@ -83,9 +84,14 @@ struct serve_spec {
 extern const struct field_table serve_spec_table;
 
 /* What a request to serve says beside the spec. */
+enum { SERVE_STEP_LATEST = 0, SERVE_STEP_BEST = -1 };
 struct serve_ask {
     char *name, *project;
-    int keep; /* enum serve_keep */
+    char *job;  /* of whose checkpoints one is served; spec.model is the same text until whoever
+                   merges it names the model. NULL: none */
+    char *step; /* of that checkpoint, as it was said; NULL: the newest */
+    int64_t at; /* the same: a step, or SERVE_STEP_ */
+    int keep;   /* enum serve_keep */
     bool says_keep;
     struct serve_spec spec;
 };
@@ -101,7 +107,8 @@ must_check int serve_ask_read(const char *text,
                               struct serve_ask *ret,
                               struct problems *ps);
 void serve_ask_release(struct serve_ask *a);
-/* A key of such a body. */
+/* A key of such a body that a step of a pipeline may have, too: `job` and `step` are none, because
+ * there a merge is a step of its own. */
 bool serve_knows_key(const char *key);
 
 /* The lease of one replica: what its deployments ask for together, where the spec says so. */

@@ -31,6 +31,8 @@ enum serve_version_state serve_version_state(const struct serve_version_seen *v)
 {
     if (v->failed)
         return SERVE_VERSION_FAILED;
+    if (v->awaits)
+        return SERVE_VERSION_WAITING;
     if (!v->wanted)
         return SERVE_VERSION_COLD;
     if (v->ready >= v->wanted)

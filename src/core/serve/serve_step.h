@@ -45,6 +45,7 @@ extern const char *const serve_version_words[];
 
 struct serve_version_seen {
     bool failed;                    /* it was given up */
+    bool awaits;                    /* its model is still being made */
     bool was_ready;                 /* once */
     int64_t wanted, ready, loading; /* replicas */
 };

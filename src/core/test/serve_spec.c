@@ -39,6 +39,41 @@ static void test_a_model(void **state)
     assert_int_equal(ps.n, 0);
 }
 
+/* Its model has no name yet; until it has, it goes by the job's. */
+static void test_a_checkpoint(void **state)
+{
+    static const struct {
+        const char *body;
+        int64_t at;
+    } cases[] = {
+        {"{\"job\":\"grpo-7\"}", SERVE_STEP_LATEST},
+        {"{\"job\":\"grpo-7\",\"step\":\"latest\"}", SERVE_STEP_LATEST},
+        {"{\"job\":\"grpo-7\",\"step\":\"best\"}", SERVE_STEP_BEST},
+        {"{\"job\":\"grpo-7\",\"step\":\"200\"}", 200},
+        {"{\"config\":\"{job: grpo-7, step: 200}\"}", 200},
+    };
+    struct problems ps = {0};
+    (void)state;
+    for (size_t i = 0; i < array_len(cases); i++) {
+        struct serve_ask a;
+        assert_int_equal(spec_of(cases[i].body, &a, &ps), 0);
+        assert_string_equal(a.job, "grpo-7");
+        assert_string_equal(a.spec.model, "grpo-7");
+        assert_true(a.at == cases[i].at);
+        serve_ask_release(&a);
+    }
+    /* The next version of a model: its name is not said a second time. */
+    struct serve_ask a, next;
+    assert_int_equal(spec_of("{\"model\":\"sums@2\",\"gpus\":2}", &a, &ps), 0);
+    assert_int_equal(serve_ask_read(cases[0].body, strlen(cases[0].body), &a.spec, &next, &ps), 0);
+    assert_string_equal(next.spec.model, "grpo-7");
+    assert_float_equal(next.spec.gpus, 2, 0);
+    serve_ask_release(&next);
+    serve_ask_release(&a);
+    assert_int_equal(ps.n, 0);
+    assert_true(serve_knows_key("model") && !serve_knows_key("job") && !serve_knows_key("step"));
+}
+
 static void test_rays_own_form(void **state)
 {
     static const char body[] =
@@ -104,6 +139,11 @@ static void test_refused(void **state)
         const char *body, *code;
     } cases[] = {
         {"{}", "serve_model_or_app"},
+        {"{\"model\":\"m\",\"job\":\"j\"}", "serve_model_or_app"},
+        {"{\"app\":\"a:b\",\"job\":\"j\"}", "serve_model_or_app"},
+        {"{\"model\":\"m\",\"step\":\"best\"}", "serve_step_alone"},
+        {"{\"job\":\"j\",\"step\":\"first\"}", "no_checkpoint_text"},
+        {"{\"job\":\"j\",\"step\":\"0\"}", "no_checkpoint_text"},
         {"{\"model\":\"m\",\"app\":\"a:b\"}", "serve_model_or_app"},
         {"{\"app\":\"a.b\"}", "serve_app_path"},
         {"{\"app\":\"a:b;c\"}", "serve_app_path"},
@@ -155,9 +195,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_model),
-        cmocka_unit_test(test_rays_own_form),
-        cmocka_unit_test(test_nothing_is_not_asked_for),
+        cmocka_unit_test(test_a_model),       cmocka_unit_test(test_a_checkpoint),
+        cmocka_unit_test(test_rays_own_form), cmocka_unit_test(test_nothing_is_not_asked_for),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

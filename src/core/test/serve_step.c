@@ -45,6 +45,9 @@ static void test_a_version(void **state)
         {{.wanted = 2, .ready = 1, .was_ready = true}, SERVE_VERSION_DEGRADED},
         {{.wanted = 2, .was_ready = true}, SERVE_VERSION_WAITING},
         {{.wanted = 2, .ready = 1, .failed = true}, SERVE_VERSION_FAILED},
+        {{.awaits = true},
+         SERVE_VERSION_WAITING}, /* no replica is wanted before its model is there */
+        {{.awaits = true, .failed = true}, SERVE_VERSION_FAILED},
     };
     (void)state;
     for (size_t i = 0; i < array_len(cases); i++)

@@ -21,7 +21,8 @@ static const char *const keep_choices[] = {"", "warm", "cold", "none", NULL};
 
 struct serve_opts {
     int output, engine, keep;
-    const char *name, *project, *app, *config, *code, *gpus, *cpus, *memory, *check, *python;
+    const char *name, *project, *app, *job, *step, *config, *code, *gpus, *cpus, *memory, *check,
+        *python;
     const char *request_timeout, *start_timeout;
     int64_t replicas, min_replicas, max_replicas, priority, requests, tokens;
     struct strv pool, env;
@@ -38,6 +39,17 @@ static const struct opt SERVE_OPTS[] = {
      .arg = "MODULE:NAME",
      .to = "body:app",
      .doc = "an application of Ray Serve, or its builder, instead of a model"},
+    {.name = "job",
+     SERVE(OPT_TEXT, job),
+     .arg = "ID",
+     .to = "body:job",
+     .doc =
+         "a training instead of a model: one of its checkpoints is merged, registered and served"},
+    {.name = "step",
+     SERVE(OPT_TEXT, step),
+     .arg = "best|latest|N",
+     .to = "body:step",
+     .doc = "which checkpoint of --job; latest if not given"},
     {.name = "config",
      SERVE(OPT_TEXT, config),
      .arg = "FILE",
@@ -573,7 +585,7 @@ static const struct command SERVICE_COMMANDS[] = {
         .name = "serve",
         .args = "[MODEL[@VERSION]]",
         .most = 1,
-        .summary = "serve a model, or any application of Ray Serve",
+        .summary = "serve a model, a job's checkpoint, or any application of Ray Serve",
         .text =
             "MODEL is a registered model. Prints the name of the service; it answers at "
             "/v1/services/NAME/v1 once a replica is ready. A service of that name that is there "
@@ -581,8 +593,13 @@ static const struct command SERVICE_COMMANDS[] = {
             "its next version: that takes the traffic once it is ready, and none is lost.\n"
             "Each replica waits in the queue for its lease as any job does: 'argus service status "
             "NAME' says "
-            "what it waits for.",
+            "what it waits for.\n"
+            "With --job the checkpoint is merged first, as 'argus ckpt export' does it, and served "
+            "once its model is ready, whether this command still runs or not; a checkpoint that "
+            "was merged before is not merged again. A merge that fails leaves the version before "
+            "with its traffic.",
         .example = "argus serve sums --gpus 0.5\thalf a GPU\n"
+                   "argus serve --job grpo-7 --step best --name sums --gpus 1\tfrom a training\n"
                    "argus serve --app translator:app --code translator --cpus 2\tan application",
         OPTS(SERVE_OPTS),
         .opts_size = sizeof(struct serve_opts),

@@ -26,7 +26,7 @@ import { Gpus } from "./gpus";
 import { TimeLine } from "./line";
 import { Log } from "./log";
 import { Samples } from "./samples";
-import { exportModel, hasModel, publish } from "./publish";
+import { exportModel, hasModel, publish, serveStep } from "./publish";
 import { VerdictPanel } from "./verdict";
 import { w } from "./words";
 import "./page.css";
@@ -246,6 +246,11 @@ function CheckpointActs({ job, of: c }: { job: Job; of: Checkpoint }) {
             {TRAINS.includes(job.workload) && (
                 <button type="button" class="link" onClick={() => exportModel(job, c.step)}>
                     {w("export")}
+                </button>
+            )}
+            {TRAINS.includes(job.workload) && (
+                <button type="button" class="link" onClick={() => serveStep(job, c.step)}>
+                    {w("serve")}
                 </button>
             )}
             {TRAINS.includes(job.workload) && (

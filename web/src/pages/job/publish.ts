@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // publish.ts - into the registry of models, under a name, with where it came from, which argusd itself writes down: what a
-// merge made, or a checkpoint, merged by a job first.
+// merge made, or a checkpoint, merged by a job first; and on to a service that serves it.
 import { signal, type Signal } from "@preact/signals";
 import { h } from "preact";
 import type { Job } from "../../made/api";
@@ -58,6 +58,48 @@ export function exportModel(job: Job, step: number) {
             go(`/jobs/${encodeURIComponent(made.job)}`);
         },
         done: () => w("export_done", name.value.trim()),
+    });
+}
+
+/** Merged, registered and served, also when this page is closed: the service says what it waits for. */
+export function serveStep(job: Job, step: number) {
+    const name = signal(
+        modelName(jobName(job))
+            .replaceAll(/[_.]+/g, "-")
+            .replace(/-[vr]\d+$/, "")
+            .replace(/-+$/, ""),
+    );
+    const gpus = signal("1");
+    ask({
+        title: w("serve_title", num(step)),
+        act: w("serve_go"),
+        missing: () => (name.value.trim() ? "" : w("publish_must")),
+        cli: () =>
+            `argus serve --job ${shell(job.id)} --step ${step} --name ${shell(name.value.trim() || "NAME")}` +
+            (gpus.value.trim() ? ` --gpus ${shell(gpus.value.trim())}` : ""),
+        body: h("div", {}, [
+            h("p", {}, w("serve_text", visible(jobName(job)))),
+            h(
+                "div",
+                { class: "form in-dialog" },
+                h("fieldset", {}, [
+                    h(Field, { label: w("serve_name"), code: "name", of: name, wide: 8, first: true }),
+                    h(Field, { label: w("serve_gpus"), code: "gpus", of: gpus, kind: "number", least: 0, wide: 4 }),
+                ]),
+            ),
+        ]),
+        does: async () => {
+            const made = await call("POST /v1/services", {
+                body: {
+                    job: job.id,
+                    step: String(step),
+                    name: name.value.trim(),
+                    ...(gpus.value.trim() && { gpus: Number(gpus.value) }),
+                },
+            });
+            go(`/services/${encodeURIComponent(made.name)}`);
+        },
+        done: () => w("serve_done", name.value.trim()),
     });
 }
 

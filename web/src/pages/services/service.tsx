@@ -55,12 +55,16 @@ function Figures({ of: s }: { of: Service }) {
 
 const Because = ({ of: r }: { of: Reason }) => <span class="said">{visible(r.text)}</span>;
 
+/** Its model, which is still being made, or what a replica of it says. */
+const waitsFor = (v: ServiceVersion): Reason | null | undefined =>
+    v.reason ?? v.replicas.find((r) => r.reason && r.state !== "READY")?.reason;
+
 /** Why it does not answer, or why the newest version is none: a sentence above everything. */
 function Why({ of: s }: { of: Service }) {
     const v = versionOf(s);
     const failed = s.versions.find((x) => x.state === "FAILED");
     const newest = failed && failed.n === s.versions[0]?.n ? failed : null;
-    const reason = v?.replicas.find((r) => r.reason && r.state !== "READY")?.reason;
+    const reason = v && waitsFor(v);
     if (newest)
         return (
             <div class="note bad" role="status">
@@ -76,7 +80,7 @@ function Why({ of: s }: { of: Service }) {
             </div>
         );
     const next = s.current && s.versions.find((x) => x.n === s.wanted);
-    const waits = next && next.replicas.find((r) => r.reason && r.state !== "READY")?.reason;
+    const waits = next && waitsFor(next);
     if (next && s.state === "READY")
         return (
             <div class="note run" role="status">

@@ -106,6 +106,15 @@ const versionCols = (s: Service, may: boolean, again: () => void): Col<ServiceVe
                     <Text of={sameWhat(v)} mono />
                 )}
                 {role(s, v) && <span class="dim"> · {role(s, v)}</span>}
+                {v.model_job && v.state !== "FAILED" && (
+                    <>
+                        {" "}
+                        ·{" "}
+                        <a class="link" href={`/jobs/${encodeURIComponent(v.model_job)}`}>
+                            {w("being_made")}
+                        </a>
+                    </>
+                )}
             </>
         ),
         csv: sameWhat,

@@ -81,6 +81,7 @@ export const w = words({
     has_traffic: ["has the traffic", "承接流量"],
     gets_traffic: ["gets the traffic once ready", "就绪后承接流量"],
     was_before: ["the one before", "上一版本"],
+    being_made: ["its model is being made", "模型正在生成"],
     ready_in: ["Ready in", "就绪用时"],
     deployed: ["Deployed", "部署于"],
     cost: ["GPUs and cost", "GPU 与成本"],
