@@ -54,6 +54,7 @@ TABLES = {
     "noun/content/ckpt.c:JOBS": ("ckpt ls --project rlhf", None),
     "noun/work/samples.c:SAMPLES": (f"samples {JOB}", "ANSWER"),
     "noun/work/samples.c:SAMPLE_STEPS": (f"samples {JOB} --steps", None),
+    "noun/work/find.c:FOUND": ("find grpo", None),
     "noun/content/preset.c:PRESETS": ("preset ls", "TEXT"),
     "noun/content/preset.c:HOLES": ("preset show p", "TEXT"),
     "noun/machine/alert.c:INCIDENTS": ("incident ls", "TEXT"),
