@@ -22,7 +22,7 @@ import { Cli, Head, Panel, Seg, shell, toast } from "../../kit/parts";
 import { Yaml } from "../../kit/yaml";
 import { t } from "../../words/shared";
 import { Form, withPreset } from "./form";
-import { check, PlanPanel, problemsOf, type Checked } from "./plan";
+import { check, newerCheck, PlanPanel, problemsOf, type Checked } from "./plan";
 import { w } from "./words";
 import "./page.css";
 
@@ -84,7 +84,7 @@ function useCheck(text: string | null) {
             setBusy(true);
             check(text, control.signal).then(
                 (c) => {
-                    setChecked(c);
+                    setChecked((was) => newerCheck(was, c));
                     setBusy(false);
                 },
                 () => control.signal.aborted || setBusy(false),

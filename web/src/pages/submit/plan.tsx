@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Plan, SpecProblem } from "../../made/api";
-import { call, Refusal } from "../../api/client";
+import { call, isAway, Refusal } from "../../api/client";
 import { bytes, clock, ms, now, num, until, visible } from "../../base/say";
 import { Blank, Refused } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
@@ -33,6 +33,9 @@ export async function check(text: string, signal: AbortSignal): Promise<Checked>
         return { ...out, at: Date.now(), problems, why: problems.length ? null : e };
     }
 }
+
+/** What was known of this very text stays while nobody answers. */
+export const newerCheck = (was: Checked | null, c: Checked) => (isAway(c.why) && was?.text === c.text ? was : c);
 
 function Fig({ says, of, more }: { says: string; of: ComponentChildren; more?: ComponentChildren }) {
     return (
