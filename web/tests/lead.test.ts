@@ -92,6 +92,8 @@ test("what projects had of each other stands beside what they held", () => {
         { project: "vision", hours: 6 },
         { project: "*", hours: 3 },
     ]);
+    // What is not told is not nothing.
+    expect(accounts("project", [series("llm", { used: [H], held_idle: [0] })], [])[0]!.dealt).toBeUndefined();
     // Nobody lends to a person.
     expect(accounts("user", [series("bob", { used: [H], held_idle: [0] })], [])[0]!.dealt).toBeUndefined();
 });

@@ -7,6 +7,7 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "base/strv.h"
 #include "core/job/access.h"
 
 struct wants_told {
@@ -55,22 +56,28 @@ static void wants_end_others(const struct wants_told *t, const struct map *liste
     free(over);
 }
 
-/* One pool and project may stand there twice: jobs of no project, and of the default one. */
+/* One pool and project may stand there several times: jobs of no project, and of the default one;
+ * labels in another order. */
 static void wants_tell_all(const struct wants_told *t, struct sched_want *v, size_t n)
 {
     static const unsigned char seed[16] = {3}; /* names that operators chose */
     struct map *listed = map_new(seed);
+    struct strv pools = {0};
     for (size_t i = 0; i < n; i++) {
-        _cleanup_(freep) char *key = xasprintf("%s\n%s", v[i].pool, wants_project(&v[i]));
+        _cleanup_(freep) char *pool = dealing_pool(v[i].pool);
+        _cleanup_(freep) char *key = xasprintf("%s\n%s", pool, wants_project(&v[i]));
+        strv_add(&pools, pool);
         struct sched_want *first = map_set(listed, key, &v[i]);
-        v[i].amount += first ? first->amount : 0;
-        if (first)
-            first->amount = 0;
+        if (!first)
+            continue;
+        dealing_add(&v[i].amount, first->amount);
+        first->amount = 0;
     }
     for (size_t i = 0; i < n; i++)
         if (v[i].amount)
-            wants_tell(t, v[i].pool, wants_project(&v[i]), v[i].amount);
+            wants_tell(t, pools.v[i], wants_project(&v[i]), v[i].amount);
     wants_end_others(t, listed);
+    strv_release(&pools);
     map_free(listed);
 }
 

@@ -10,10 +10,37 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "base/strv.h"
+
+static int label_by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char *dealing_pool(const char *labels)
+{
+    struct strv all = {0}, once = {0};
+    const char *item;
+    for (size_t n; (item = str_item(&labels, &n));)
+        strv_addf(&all, "%.*s", (int)n, item);
+    if (all.n)
+        xsort(all.v, all.n, sizeof(*all.v), label_by_text);
+    for (size_t i = 0; i < all.n; i++)
+        if (!i || strcmp(all.v[i - 1], all.v[i]) != 0)
+            strv_add(&once, all.v[i]);
+    char *ret = strv_join(&once, ",");
+    strv_release(&all);
+    strv_release(&once);
+    return ret;
+}
 
 static int64_t party_weight(const struct dealing_party *p)
 {
-    return p->held + p->guaranteed + p->waits;
+    int64_t ret = p->held;
+    dealing_add(&ret, p->guaranteed);
+    dealing_add(&ret, p->waits);
+    return ret;
 }
 
 static int party_by_weight(const void *a, const void *b)
@@ -40,7 +67,7 @@ struct dealing_table {
     void *arg;
 };
 
-/* Guarantees are numbers that people choose: the product of two amounts needs more than 64 bits. */
+/* Guarantees are numbers that people choose: the product of two amounts may need 128 bits. */
 static int64_t cut_at(int64_t amount, int64_t at, int64_t all)
 {
     __extension__ typedef unsigned __int128 product;
@@ -65,9 +92,10 @@ static void tell_cell(const struct dealing_table *t,
 /* What is given to takers that have no name is added to `given`, by column. */
 static void tell_row(const struct dealing_table *t, size_t row, int64_t all, int64_t *given)
 {
-    int64_t at = 0, others = 0;
-    for (size_t i = 0; i < t->n; at += t->weights[i++]) {
-        int64_t part = part_between(t->takes[row], at, at + t->weights[i], all);
+    int64_t at = 0, to = 0, others = 0;
+    for (size_t i = 0; i < t->n; i++, at = to) {
+        dealing_add(&to, t->weights[i]);
+        int64_t part = part_between(t->takes[row], at, to, all);
         if (i < DEALING_NAMED || i == row)
             tell_cell(t, row, t->v[i].name, t->taken, part);
         else
@@ -77,7 +105,7 @@ static void tell_row(const struct dealing_table *t, size_t row, int64_t all, int
         if (row < DEALING_NAMED)
             tell_cell(t, i, t->v[row].name, t->given, part);
         else
-            given[i] += part;
+            dealing_add(&given[i], part);
     }
     tell_cell(t, row, DEALING_OTHERS, t->taken, others);
 }
@@ -86,7 +114,7 @@ static void tell_table(const struct dealing_table *t)
 {
     int64_t all = 0, *given = xcalloc(t->n + 1, sizeof(*given));
     for (size_t i = 0; i < t->n; i++)
-        all += t->weights[i];
+        dealing_add(&all, t->weights[i]);
     for (size_t i = 0; i < t->n; i++)
         if (t->takes[i] && all)
             tell_row(t, i, all, given);
@@ -109,12 +137,13 @@ static int64_t lent_of(const struct dealing_party *v, size_t n, int64_t free_amo
 {
     int64_t held = 0, guaranteed = 0, borrowed = 0, left = 0;
     for (size_t i = 0; i < n; i++) {
-        held += v[i].held;
-        guaranteed += v[i].guaranteed;
-        borrowed += amount_above(v[i].held, v[i].guaranteed);
-        left += amount_above(v[i].guaranteed, v[i].held);
+        dealing_add(&held, v[i].held);
+        dealing_add(&guaranteed, v[i].guaranteed);
+        dealing_add(&borrowed, amount_above(v[i].held, v[i].guaranteed));
+        dealing_add(&left, amount_above(v[i].guaranteed, v[i].held));
     }
-    int64_t lent = amount_above(borrowed, amount_above(held + free_amount, guaranteed));
+    dealing_add(&held, free_amount);
+    int64_t lent = amount_above(borrowed, amount_above(held, guaranteed));
     return lent < left ? lent : left;
 }
 
@@ -124,7 +153,7 @@ void dealing_lend(const struct dealing_party *v,
                   dealing_f f,
                   void *arg)
 {
-    int64_t lent = lent_of(v, n, free_amount), all = 0, at = 0;
+    int64_t lent = lent_of(v, n, free_amount), all = 0, at = 0, to = 0;
     int64_t *takes = xcalloc(n + 1, sizeof(*takes)), *left = xcalloc(n + 1, sizeof(*left));
     const struct dealing_table t = {.v = v,
                                     .n = n,
@@ -135,12 +164,13 @@ void dealing_lend(const struct dealing_party *v,
                                     .f = f,
                                     .arg = arg};
     for (size_t i = 0; i < n; i++)
-        all += amount_above(v[i].held, v[i].guaranteed);
+        dealing_add(&all, amount_above(v[i].held, v[i].guaranteed));
     for (size_t i = 0; i < n; i++) {
         int64_t borrowed = amount_above(v[i].held, v[i].guaranteed);
         left[i] = amount_above(v[i].guaranteed, v[i].held);
-        takes[i] = borrowed ? part_between(lent, at, at + borrowed, all) : 0;
-        at += borrowed;
+        dealing_add(&to, borrowed);
+        takes[i] = borrowed ? part_between(lent, at, to, all) : 0;
+        at = to;
         tell_cell(&t, i, DEALING_NOBODY, DEALING_BORROWED, borrowed - takes[i]);
     }
     tell_table(&t);

@@ -18,14 +18,25 @@
  *
  * Parts are whole units that add up exactly to what is divided; each is off by less than a unit.
  * A project is told of the DEALING_NAMED largest projects by name, of itself, and of the others
- * together: what it has in all is exact however many there are. */
+ * together: what it has in all is exact however many there are. So with pools: the DEALING_POOLS
+ * that are waited for most are divided by themselves, the others as one that has all nodes.
+ *
+ * The slotbook divides after a change, at the next whole second of its time; until then what was
+ * divided before goes on. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DEALING_NAMED = 32 };
+enum { DEALING_NAMED = 32, DEALING_POOLS = 64 };
 #define DEALING_NOBODY ""
 #define DEALING_OTHERS "*"
+
+/* *sum + amount, neither negative; more than fits stays the largest number. */
+static inline void dealing_add(int64_t *sum, int64_t amount)
+{
+    if (__builtin_add_overflow(*sum, amount, sum))
+        *sum = INT64_MAX;
+}
 
 /* What one project has of another one, from the first one's side. */
 #define DEALING_SUM_TABLE(X)                                                                       \
@@ -36,6 +47,9 @@ enum { DEALING_NAMED = 32 };
 #define X(name, word) DEALING_##name,
 enum dealing_sum { DEALING_SUM_TABLE(X) DEALING_SUMS };
 #undef X
+
+/* The name of a pool: its labels in order, each once, however somebody wrote them. Yours. */
+char *dealing_pool(const char *labels);
 
 /* A project at that moment. waits: for GPUs, in all pools; it decides who is named, and no more. */
 struct dealing_party {

@@ -143,10 +143,8 @@ static void close_interval(struct slotbook *b, int64_t now, int64_t interval)
     deals_close(b, now, interval);
 }
 
-void slotbook_advance(struct slotbook *b, int64_t now)
+static void pass_time(struct slotbook *b, int64_t now)
 {
-    if (b->now < now)
-        deals_settle(b);
     while (b->now < now && (map_count(b->cells) || !deals_are_empty(b))) {
         int64_t begin = slotbook_interval(b->now + b->offset);
         int64_t end = begin + SLOTBOOK_EVERY - b->offset;
@@ -158,10 +156,20 @@ void slotbook_advance(struct slotbook *b, int64_t now)
     b->now = now > b->now ? now : b->now;
 }
 
+void slotbook_advance(struct slotbook *b, int64_t now)
+{
+    if (b->deals.due < now) {
+        pass_time(b, b->deals.due);
+        deals_settle(b);
+    }
+    pass_time(b, now);
+}
+
 static void set_offset(struct slotbook *b, int64_t offset)
 {
     close_interval(b, b->now, slotbook_interval(b->now + b->offset));
     b->offset = offset;
+    deals_change(b, b->now); /* a saved book begins with this: its rates are made at once */
 }
 
 int64_t slotbook_now(const struct slotbook *b)
@@ -457,7 +465,8 @@ bool slotbook_apply(struct slotbook *b, const struct slotbook_event *e)
     slotbook_advance(b, e->at);
     if (!slotbook_apply_one(b, e))
         return false;
-    b->deals.stale |= slotbook_kind_deals(e->kind);
+    if (slotbook_kind_deals(e->kind))
+        deals_change(b, deals_next_second(b));
     return true;
 }
 

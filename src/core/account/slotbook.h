@@ -6,7 +6,7 @@
  * of the label, which is wall time: the book's time plus an offset. For every label of nodes
  *     used + held_idle + blocked + free + draining + broken + foreign = capacity
  * holds exactly, at every moment and over every span. Beside it stand the dealings of projects,
- * as dealing.h divides them at each moment. Pure and deterministic: the same events give the same
+ * as dealing.h divides them. Pure and deterministic: the same events give the same
  * sums. */
 #pragma once
 #include <stdbool.h>
@@ -134,7 +134,8 @@ struct slotbook_claim {
 const struct slotbook_claim *slotbook_claim_next(const struct slotbook *b,
                                                  enum slotbook_kind kind,
                                                  size_t *pos);
-/* More than this does not wait in one pool at a moment: sums of years stay within 64 bits. */
+/* More than this of one pool and project does not wait at a moment: an interval of it is a small
+ * part of 64 bits. What many of them add up to over years may not fit, and is real numbers then. */
 #define SLOTBOOK_WAIT_MAX ((int64_t)100000 * SLOTBOOK_GPU)
 
 /* ---- as text ---- */

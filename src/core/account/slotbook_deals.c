@@ -2,9 +2,9 @@
 /* slotbook_deals.c - what projects have of each other, summed over time; see dealing.h.
  *
  * What is held and what is free stands in the cells, what is guaranteed and waited for was told.
- * After a change the rates of all pairs are divided anew, once per moment at most. A moment is
- * looked at in an order of its own (size and name), so that a book that was replayed divides it
- * alike. */
+ * After a change the rates of all pairs are divided anew, once a second at most, because that costs
+ * a look at everything. A moment is looked at in an order of its own (size and name), so that a
+ * book that was replayed divides it alike. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +17,7 @@
 void deals_init(struct slotbook_deals *d, const unsigned char seed[static 16])
 {
     memcpy(d->seed, seed, sizeof(d->seed));
+    d->due = DEALS_NOT_DUE;
     d->guarantees = map_new(seed);
     d->waits = map_new(seed);
     d->pairs = map_new(seed);
@@ -102,6 +103,15 @@ struct deals_moment {
     size_t n;
     struct map *by_name; /* to parties of v */
     int64_t free_amount;
+    struct deals_held *held;
+    size_t n_held;
+};
+
+/* What a project holds of nodes with these labels. */
+struct deals_held {
+    const char *labels, *project;
+    size_t party;
+    int64_t amount;
 };
 
 static int64_t cell_held(const struct slotbook_cell *c)
@@ -129,6 +139,40 @@ static void moment_sort(const struct slotbook *b, struct deals_moment *m)
         map_set(m->by_name, m->v[i].name, &m->v[i]);
 }
 
+static int held_by_owner(const void *a, const void *b)
+{
+    const struct deals_held *p = a, *q = b;
+    int by_labels = strcmp(p->labels, q->labels);
+    return by_labels ? by_labels : strcmp(p->project, q->project);
+}
+
+static size_t party_of(const struct deals_moment *m, const char *project)
+{
+    return (size_t)((struct dealing_party *)map_find(m->by_name, project) - m->v);
+}
+
+/* Cells of all users and workloads together: each pool looks at them. */
+static void moment_init_held(const struct slotbook *b, struct deals_moment *m)
+{
+    const struct slotbook_cell *cell;
+    size_t n = 0;
+    struct deals_held *v = xcalloc(map_count(b->cells) + 1, sizeof(*v));
+    for (size_t pos = 0; (cell = map_next(b->cells, &pos, NULL));)
+        if (cell_held(cell))
+            v[n++] = (struct deals_held){
+                .labels = cell->labels, .project = cell->project, .amount = cell_held(cell)};
+    xsort(v, n, sizeof(*v), held_by_owner);
+    for (size_t i = 0; i < n; i++) {
+        if (m->n_held && !held_by_owner(&v[m->n_held - 1], &v[i])) {
+            dealing_add(&v[m->n_held - 1].amount, v[i].amount);
+            continue;
+        }
+        v[m->n_held] = v[i];
+        v[m->n_held++].party = party_of(m, v[i].project);
+    }
+    m->held = v;
+}
+
 static void moment_init(const struct slotbook *b, struct deals_moment *m)
 {
     const struct slotbook_deals *d = &b->deals;
@@ -139,18 +183,20 @@ static void moment_init(const struct slotbook *b, struct deals_moment *m)
     for (size_t pos = 0; (cell = map_next(b->cells, &pos, NULL));) {
         m->free_amount += cell->rate[SLOTBOOK_FREE] + cell->rate[SLOTBOOK_BLOCKED];
         if (cell_held(cell))
-            moment_party(m, cell->project)->held += cell_held(cell);
+            dealing_add(&moment_party(m, cell->project)->held, cell_held(cell));
     }
     for (size_t pos = 0; (c = map_next(d->guarantees, &pos, NULL));)
-        moment_party(m, c->project)->guaranteed += c->amount;
+        dealing_add(&moment_party(m, c->project)->guaranteed, c->amount);
     for (size_t pos = 0; (c = map_next(d->waits, &pos, NULL));)
-        moment_party(m, c->project)->waits += c->amount;
+        dealing_add(&moment_party(m, c->project)->waits, c->amount);
     moment_sort(b, m);
+    moment_init_held(b, m);
 }
 
 static void moment_release(struct deals_moment *m)
 {
     map_free(m->by_name);
+    free(m->held);
     free(m->v);
 }
 
@@ -175,39 +221,86 @@ static void on_dealing(const char *project,
                        int64_t amount,
                        void *arg)
 {
-    pair_take(arg, project, other)->rate[sum] += amount;
+    dealing_add(&pair_take(arg, project, other)->rate[sum], amount);
 }
 
-/* waits and held have room for all parties, and are empty again on return. */
+/* ---- pools ---- */
+
+/* A pool that somebody waits for. */
+struct deals_pool {
+    const char *name;
+    int64_t waits;
+};
+
+static int pool_by_waits(const void *a, const void *b)
+{
+    const struct deals_pool *p = a, *q = b;
+    if (p->waits != q->waits)
+        return p->waits > q->waits ? -1 : 1;
+    return strcmp(p->name, q->name);
+}
+
+/* The pools that are waited for most, and their number; *ret is the caller's. */
+static size_t largest_pools(const struct slotbook *b, struct deals_pool **ret)
+{
+    size_t n = 0;
+    struct deals_pool *v = xcalloc(map_count(b->deals.waits) + 1, sizeof(*v));
+    struct map *seen = map_new(b->deals.seed);
+    const struct slotbook_claim *c;
+    for (size_t pos = 0; (c = map_next(b->deals.waits, &pos, NULL));) {
+        struct deals_pool *p = map_find(seen, c->pool);
+        if (!p) {
+            p = &v[n++];
+            p->name = c->pool;
+            map_set(seen, c->pool, p);
+        }
+        dealing_add(&p->waits, c->amount);
+    }
+    map_free(seen);
+    xsort(v, n, sizeof(*v), pool_by_waits);
+    *ret = v;
+    return n < DEALING_POOLS ? n : DEALING_POOLS;
+}
+
+/* waits: by party; held has room for all, and is empty again on return, as waits is. */
 static void divide_pool(struct slotbook *b,
                         const struct deals_moment *m,
                         const char *pool,
                         int64_t *waits,
                         int64_t *held)
 {
-    const struct slotbook_cell *cell;
-    const struct slotbook_claim *c;
-    for (size_t pos = 0; (c = map_next(b->deals.waits, &pos, NULL));)
-        if (str_eq(c->pool, pool))
-            waits[(struct dealing_party *)map_find(m->by_name, c->project) - m->v] += c->amount;
-    for (size_t pos = 0; (cell = map_next(b->cells, &pos, NULL));)
-        if (cell_held(cell) && str_list_has_all(cell->labels, pool))
-            held[(struct dealing_party *)map_find(m->by_name, cell->project) - m->v] +=
-                cell_held(cell);
+    for (size_t i = 0; i < m->n_held; i++)
+        if (str_list_has_all(m->held[i].labels, pool))
+            dealing_add(&held[m->held[i].party], m->held[i].amount);
     dealing_wait(m->v, m->n, waits, held, on_dealing, b);
     memset(waits, 0, m->n * sizeof(*waits));
     memset(held, 0, m->n * sizeof(*held));
 }
 
+/* Users choose what pools there are, and one costs a table of all projects: few are divided by
+ * themselves, and the others as one pool that has all nodes. */
 static void divide_waits(struct slotbook *b, const struct deals_moment *m)
 {
-    int64_t *waits = xcalloc(m->n + 1, sizeof(*waits)), *held = xcalloc(m->n + 1, sizeof(*held));
-    struct map *seen = map_new(b->deals.seed);
+    struct deals_pool *pools;
+    size_t n = largest_pools(b, &pools);
+    int64_t *waits = xcalloc((n + 1) * m->n + 1, sizeof(*waits)),
+            *held = xcalloc(m->n + 1, sizeof(*held));
+    struct map *by_name = map_new(b->deals.seed);
     const struct slotbook_claim *c;
-    for (size_t pos = 0; (c = map_next(b->deals.waits, &pos, NULL));)
-        if (!map_set(seen, c->pool, c->pool))
-            divide_pool(b, m, c->pool, waits, held);
-    map_free(seen);
+    for (size_t i = 0; i < n; i++)
+        if (*pools[i].name)
+            map_set(by_name, pools[i].name, &pools[i]);
+    for (size_t pos = 0; (c = map_next(b->deals.waits, &pos, NULL));) {
+        const struct deals_pool *p = map_find(by_name, c->pool);
+        size_t row = p ? (size_t)(p - pools) : n;
+        dealing_add(&waits[row * m->n + party_of(m, c->project)], c->amount);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (*pools[i].name)
+            divide_pool(b, m, pools[i].name, &waits[i * m->n], held);
+    divide_pool(b, m, "", &waits[n * m->n], held);
+    map_free(by_name);
+    free(pools);
     free(waits);
     free(held);
 }
@@ -229,6 +322,23 @@ static void deals_divide(struct slotbook *b)
 
 /* ---- time ---- */
 
+int64_t deals_next_second(const struct slotbook *b)
+{
+    const int64_t second = 1000;
+    return b->now + (second - b->now % second) % second;
+}
+
+void deals_change(struct slotbook *b, int64_t due)
+{
+    b->deals.due = due < b->deals.due ? due : b->deals.due;
+}
+
+static int64_t amount_over(int64_t rate, int64_t ms)
+{
+    int64_t ret;
+    return __builtin_mul_overflow(rate, ms, &ret) ? INT64_MAX : ret;
+}
+
 static void deals_sum(struct slotbook_deals *d, int64_t until)
 {
     struct slotbook_pair *p;
@@ -236,18 +346,16 @@ static void deals_sum(struct slotbook_deals *d, int64_t until)
         return;
     for (size_t pos = 0; (p = map_next(d->pairs, &pos, NULL));)
         for (int i = 0; i < DEALING_SUMS; i++)
-            p->sum[i] += p->rate[i] * (until - d->since);
+            dealing_add(&p->sum[i], amount_over(p->rate[i], until - d->since));
     d->since = until;
 }
 
 void deals_settle(struct slotbook *b)
 {
-    if (!b->deals.stale)
-        return;
     deals_sum(&b->deals, b->now);
     deals_divide(b);
     b->deals.since = b->now;
-    b->deals.stale = false;
+    b->deals.due = DEALS_NOT_DUE;
 }
 
 static bool slotbook_pair_is_empty(const struct slotbook_pair *p)
@@ -340,6 +448,7 @@ void slotbook_take_dealings(struct slotbook *b, int64_t now, slotbook_dealing_f 
         memset(p->sum, 0, sizeof(p->sum));
     }
     drop_resting_pairs(d);
+    deals_change(b, b->now); /* a book that is saved now makes its rates at this moment, too */
 }
 
 /* ---- invariants ---- */
@@ -350,7 +459,7 @@ const char *deals_check(const struct slotbook *b)
     const struct slotbook_claim *c;
     const struct slotbook_pair *p;
     int64_t lent = 0, waits = 0, given = 0;
-    if (d->stale)
+    if (d->due != DEALS_NOT_DUE)
         return NULL; /* the rates are those of before */
     for (size_t pos = 0; (c = map_next(d->waits, &pos, NULL));)
         waits -= c->amount;

@@ -62,16 +62,17 @@ struct slotbook_closed_pair {
     int64_t sum[DEALING_SUMS];
 };
 
-/* Rates are those of the moment `since`, and sums go up to it. They are made anew when time goes on
- * after a change, so that all that happens at one moment is looked at once. */
+/* Sums go up to `since`. Rates are made anew when time is about to go on from `due`, so that all
+ * that happened until then is looked at once; until then those of before hold. `due` depends on the
+ * times of events alone, so that a book that is replayed agrees. */
 struct slotbook_deals {
     unsigned char seed[16];
     struct map *guarantees, *waits, *pairs;
     struct slotbook_closed_pair *closed;
     size_t n_closed, cap_closed;
-    int64_t since;
-    bool stale; /* something changed at the book's `now` */
+    int64_t since, due; /* due: DEALS_NOT_DUE, or not before the book's `now` */
 };
+#define DEALS_NOT_DUE INT64_MAX
 
 struct slotbook {
     int64_t now, offset;
@@ -94,7 +95,11 @@ void deals_init(struct slotbook_deals *d, const unsigned char seed[static 16]);
 void deals_release(struct slotbook_deals *d);
 /* GUARANTEE and WAIT; false: it is so already. */
 bool deals_apply(struct slotbook *b, const struct slotbook_event *e);
-/* Time is about to go on from the book's `now`. */
+/* The next whole second of the book's time, now if it is one. */
+int64_t deals_next_second(const struct slotbook *b);
+/* Something changed: rates are due then, or before if they are due already. */
+void deals_change(struct slotbook *b, int64_t due);
+/* They are due at the book's `now`, and time is about to go on. */
 void deals_settle(struct slotbook *b);
 /* The interval that began at this label ends at the book's time `end`. */
 void deals_close(struct slotbook *b, int64_t end, int64_t label);

@@ -45,12 +45,13 @@ struct shape {
     struct demand demand;
     int64_t gpus, cpus; /* of the whole gang */
     int64_t memory;
-    uint64_t full_at;     /* does not fit while its pool's `grown` is this; 0 = not known */
-    uint64_t window_tick; /* `window` is of this s->tick */
-    usec_t window;        /* a job that fills a gap now may last so long; NEVER = any */
-    uint64_t fits_stamp;  /* `fits` and `fits_ever` are of this s->nodes_stamp */
-    bool fits;            /* when all leases are gone */
-    bool fits_ever;       /* and what others hold is back, too */
+    uint64_t full_at;      /* does not fit while its pool's `grown` is this; 0 = not known */
+    uint64_t bare_full_at; /* the same of its slots alone, whatever its CPUs and memory */
+    uint64_t window_tick;  /* `window` is of this s->tick */
+    usec_t window;         /* a job that fills a gap now may last so long; NEVER = any */
+    uint64_t fits_stamp;   /* `fits` and `fits_ever` are of this s->nodes_stamp */
+    bool fits;             /* when all leases are gone */
+    bool fits_ever;        /* and what others hold is back, too */
 };
 
 struct kind {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What projects have of each other, against a slow oracle in a random world: nodes come, drain and
- * grow, leases begin and end, guarantees and waits change, the book is replayed from its text. The
- * oracle hands out what is borrowed piece by piece and divides with real numbers; the book divides
- * whole units, and may be off by two of them in each pair, but by none in what a project borrows,
- * waits and gives in all. */
+ * grow, leases begin and end, guarantees and waits change, the book is replayed from its text. What
+ * changed counts from the next whole second on, or from a look at the sums. The oracle hands out
+ * what is borrowed piece by piece and divides with real numbers; the book divides whole units, and
+ * may be off by two of them in each pair, but by none in what a project borrows, waits and gives in
+ * all. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +49,13 @@ struct world_deal {
         int project, node, amount;
     } leases[LEASES];
     int guaranteed[PROJECTS], waits[PROJECTS][POOLS];
-    deals_of expected, told;
-    double off;                                 /* the most that a pair may be off by now */
-    double borrowed[PROJECTS], taken[PROJECTS]; /* in all, exact below 2^53 */
+    int64_t due; /* when the flow is made anew: what happened until then counts from then on */
+    struct deals_flow {
+        deals_of pairs;
+        double borrowed[PROJECTS], taken[PROJECTS]; /* in all, exact below 2^53 */
+    } flow, expected;                               /* flow: in a millisecond */
+    deals_of told;
+    double off; /* the most that a pair may be off by now */
     struct slotbook *book;
     struct buf saved, log; /* what is on disk */
 };
@@ -97,7 +102,7 @@ static int lent_pieces(int borrowed, int nobodys, int left)
     return lent;
 }
 
-static void spend_lent(struct world_deal *w, double unit_ms)
+static void add_lent(struct world_deal *w, struct deals_flow *f)
 {
     int borrows[PROJECTS], leaves[PROJECTS], borrowed = 0, left = 0, nobodys = free_pieces(w),
                                              any = 0;
@@ -115,41 +120,65 @@ static void spend_lent(struct world_deal *w, double unit_ms)
         if (!borrows[p])
             continue;
         double part = (double)lent * borrows[p] / borrowed;
-        w->expected[p][NOBODY][DEALING_BORROWED] += (borrows[p] - part) * unit_ms;
-        w->borrowed[p] += borrows[p] * unit_ms;
+        f->pairs[p][NOBODY][DEALING_BORROWED] += (borrows[p] - part) * PIECE;
+        f->borrowed[p] += borrows[p] * PIECE;
         for (int q = 0; q < PROJECTS && left; q++) {
-            w->expected[p][q][DEALING_BORROWED] += part * leaves[q] / left * unit_ms;
-            w->expected[q][p][DEALING_LENT] += part * leaves[q] / left * unit_ms;
+            f->pairs[p][q][DEALING_BORROWED] += part * leaves[q] / left * PIECE;
+            f->pairs[q][p][DEALING_LENT] += part * leaves[q] / left * PIECE;
         }
     }
 }
 
-static void spend_waits(struct world_deal *w, int pool, double unit_ms)
+static void add_waits(const struct world_deal *w, struct deals_flow *f, int pool)
 {
     int all = 0;
     for (int q = 0; q < PROJECTS; q++)
         all += held_by(w, q, pool);
     for (int p = 0; p < PROJECTS; p++) {
-        double wait = w->waits[p][pool] * unit_ms;
-        w->taken[p] += wait;
+        double wait = w->waits[p][pool] * PIECE;
+        f->taken[p] += wait;
         if (!all)
-            w->expected[p][NOBODY][DEALING_WAIT_TAKEN] += wait;
+            f->pairs[p][NOBODY][DEALING_WAIT_TAKEN] += wait;
         for (int q = 0; q < PROJECTS && all; q++) {
             double part = wait * held_by(w, q, pool) / all;
-            w->expected[p][q][DEALING_WAIT_TAKEN] += part;
+            f->pairs[p][q][DEALING_WAIT_TAKEN] += part;
             if (q != p)
-                w->expected[q][p][DEALING_WAIT_GIVEN] += part;
+                f->pairs[q][p][DEALING_WAIT_GIVEN] += part;
         }
     }
 }
 
+static void make_flow(struct world_deal *w)
+{
+    w->flow = (struct deals_flow){0};
+    add_lent(w, &w->flow);
+    for (int pool = 0; pool < POOLS; pool++)
+        add_waits(w, &w->flow, pool);
+    w->due = INT64_MAX;
+}
+
+static void flow_until(struct world_deal *w, int64_t until)
+{
+    double ms = (double)(until - w->now);
+    for (int p = 0; p < PROJECTS; p++) {
+        for (int q = 0; q <= PROJECTS; q++)
+            for (int i = 0; i < DEALING_SUMS; i++)
+                w->expected.pairs[p][q][i] += w->flow.pairs[p][q][i] * ms;
+        w->expected.borrowed[p] += w->flow.borrowed[p] * ms;
+        w->expected.taken[p] += w->flow.taken[p] * ms;
+    }
+    w->off += UNITS_OFF * POOLS * ms;
+    w->now = until;
+}
+
 static void spend(struct world_deal *w, int64_t ms)
 {
-    spend_lent(w, (double)(PIECE * ms));
-    for (int pool = 0; pool < POOLS; pool++)
-        spend_waits(w, pool, (double)(PIECE * ms));
-    w->off += (double)(UNITS_OFF * POOLS * ms);
-    w->now += ms;
+    int64_t until = w->now + ms;
+    if (w->due < until) {
+        flow_until(w, w->due);
+        make_flow(w);
+    }
+    flow_until(w, until);
 }
 
 /* ---- both ---- */
@@ -179,6 +208,8 @@ static void tell_book(struct world_deal *w, struct slotbook_event *e)
     e->at = w->now;
     if (!slotbook_apply(w->book, e))
         return;
+    int64_t second = (w->now + 999) / 1000 * 1000;
+    w->due = second < w->due ? second : w->due;
     slotbook_event_to_json(e, &w->log);
     (void)buf_adds(&w->log, "\n"); /* below its ceiling, as is checked by the replay */
 }
@@ -187,6 +218,7 @@ static void take_sums(struct world_deal *w)
 {
     slotbook_take(w->book, w->now, NULL, NULL);
     slotbook_take_dealings(w->book, w->now, note_dealing, w);
+    w->due = w->now;
     slotbook_event_to_json(&(struct slotbook_event){.kind = SLOTBOOK_EV_TAKE, .at = w->now},
                            &w->log);
     (void)buf_adds(&w->log, "\n");
@@ -295,7 +327,7 @@ static void check_project(const struct world_deal *w, int p)
     double borrowed = 0, taken = 0;
     for (int q = 0; q <= PROJECTS; q++) {
         for (int i = 0; i < DEALING_SUMS; i++)
-            assert_true(fabs(w->told[p][q][i] - w->expected[p][q][i]) <= w->off);
+            assert_true(fabs(w->told[p][q][i] - w->expected.pairs[p][q][i]) <= w->off);
         borrowed += w->told[p][q][DEALING_BORROWED];
         taken += w->told[p][q][DEALING_WAIT_TAKEN];
         if (q == p || q == NOBODY)
@@ -304,7 +336,7 @@ static void check_project(const struct world_deal *w, int p)
         assert_true(w->told[p][q][DEALING_BORROWED] == w->told[q][p][DEALING_LENT]);
         assert_true(w->told[p][q][DEALING_WAIT_TAKEN] == w->told[q][p][DEALING_WAIT_GIVEN]);
     }
-    assert_true(borrowed == w->borrowed[p] && taken == w->taken[p]);
+    assert_true(borrowed == w->expected.borrowed[p] && taken == w->expected.taken[p]);
     assert_true(borrowed > 0 && taken > 0);
     assert_true(w->told[p][p][DEALING_LENT] == 0 && w->told[p][p][DEALING_WAIT_GIVEN] == 0);
 }
@@ -315,6 +347,7 @@ static void dealings_agree_with_the_oracle(void **state)
     (void)state;
     w->random = 20261201;
     w->now = 5000;
+    w->due = INT64_MAX;
     w->book = slotbook_new(SEED, w->now, 300 * SLOTBOOK_EVERY);
     buf_init(&w->saved, SLOTBOOK_TEXT_MAX);
     buf_init(&w->log, SLOTBOOK_TEXT_MAX);
@@ -392,19 +425,29 @@ static struct slotbook *book_of(int64_t pieces, const char *guaranteed, int64_t 
     return b;
 }
 
-static void waits(struct slotbook *b, const char *project, int64_t pieces)
+static void waits_in(struct slotbook *b,
+                     const char *pool,
+                     const char *project,
+                     int64_t pieces,
+                     int64_t at)
 {
     (void)slotbook_apply(b, &(struct slotbook_event){.kind = SLOTBOOK_EV_WAIT,
+                                                     .at = at,
                                                      .project = project,
-                                                     .labels = "h20",
+                                                     .labels = pool,
                                                      .amount = pieces * PIECE});
+}
+
+static void waits(struct slotbook *b, const char *project, int64_t pieces)
+{
+    waits_in(b, "h20", project, pieces, 0);
 }
 
 static void expect_hand(struct slotbook *b, const char *text)
 {
     struct buf told = BUF_INIT(4096);
     struct hand h = {0};
-    slotbook_take_dealings(b, 1000, note_hand, &h);
+    slotbook_take_dealings(b, slotbook_now(b) > 1000 ? slotbook_now(b) : 1000, note_hand, &h);
     xsort(h.lines, h.n, sizeof(*h.lines), hand_by_text);
     for (size_t i = 0; i < h.n; i++)
         (void)buf_addf(&told, "%s; ", h.lines[i]);
@@ -450,6 +493,20 @@ static void waits_are_given_by_who_holds(void **state)
     expect_hand(b, "rl> wait_taken 2; ");
 }
 
+static void add_taken(const char *project,
+                      const char *other,
+                      enum dealing_sum sum,
+                      int64_t amount,
+                      void *arg)
+{
+    struct hand *h = arg;
+    (void)project;
+    (void)other;
+    assert_true(amount > 0);
+    h->borrowed += sum == DEALING_WAIT_TAKEN ? amount : 0;
+    h->lent += sum == DEALING_LENT ? amount : 0;
+}
+
 /* The smaller ones of forty borrowers are told together, and nothing of the sums is lost. */
 static void few_are_named(void **state)
 {
@@ -471,6 +528,85 @@ static void few_are_named(void **state)
     slotbook_free(b);
 }
 
+/* What changes within a second counts from the next one on, however much of it there is. */
+static void rates_hold_until_the_next_second(void **state)
+{
+    (void)state;
+    struct slotbook *b = book_of(16, "rl", 0);
+    holds(b, "a", "vision", 16);
+    waits(b, "rl", 8);
+    for (int64_t ms = 1; ms < 1000; ms++)
+        waits_in(b, "h20", "rl", ms % 2 ? 1000 : 8, ms);
+    waits_in(b, "h20", "rl", 16, 1500);
+    waits_in(b, "h20", "rl", 4, 2000); /* the moment of the grid itself */
+    waits_in(b, "h20", "rl", 0, 3000);
+    waits_in(b, "h20", "rl", 8, 3500); /* not looked at any more */
+    /* Two GPUs for a second, 250 (what the last one said) for another, and one for the third. */
+    expect_hand(b, "rl>vision wait_taken 253; vision>rl wait_given 253; ");
+}
+
+/* A user may make as many pools as jobs: the largest are divided, the rest as one. */
+static void few_pools_are_divided(void **state)
+{
+    enum { REST = 6 };
+    char pool[16];
+    (void)state;
+    struct slotbook *b = book_of(32, "rl", 0);
+    holds(b, "a", "vision", 16); /* on h20 */
+    (void)slotbook_apply(b, &(struct slotbook_event){.kind = SLOTBOOK_EV_NODE,
+                                                     .name = "n2",
+                                                     .labels = "a100",
+                                                     .gpus = (int64_t)16 * PIECE});
+    struct slotbook_part part = {.node = "n2", .amount = (int64_t)16 * PIECE};
+    (void)slotbook_apply(b, &(struct slotbook_event){.kind = SLOTBOOK_EV_BEGIN,
+                                                     .name = "b",
+                                                     .project = "llm",
+                                                     .parts = &part,
+                                                     .n_parts = 1});
+    for (int i = 0; i < DEALING_POOLS + REST; i++) {
+        (void)snprintf(pool, sizeof(pool), "h20,p%02d", i);
+        waits_in(b, pool, "rl", i < REST ? 4 : 8, 0);
+    }
+    /* Nobody holds nodes with such labels; of the rest all do that hold anything. */
+    expect_hand(b, "llm>rl wait_given 3; rl> wait_taken 128; rl>llm wait_taken 3; "
+                   "rl>vision wait_taken 3; vision>rl wait_given 3; ");
+}
+
+static void a_pool_has_one_name(void **state)
+{
+    static const char *const words[][2] = {{"", ""},
+                                           {"ib", "ib"},
+                                           {"h20,ib", "h20,ib"},
+                                           {"ib,h20", "h20,ib"},
+                                           {"ib,h20,ib,h20", "h20,ib"}};
+    (void)state;
+    for (size_t i = 0; i < array_len(words); i++) {
+        _cleanup_(freep) char *name = dealing_pool(words[i][0]);
+        assert_string_equal(name, words[i][1]);
+    }
+}
+
+/* Amounts that no cluster has are cut, and neither wrap nor take from others. */
+static void sums_do_not_wrap(void **state)
+{
+    enum { MANY = 8 };
+    struct dealing_party v[MANY];
+    int64_t waits_of[MANY], held[MANY];
+    struct hand h = {0};
+    char name[MANY][4];
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(name[i], sizeof(name[i]), "p%d", i);
+        v[i] = (struct dealing_party){name[i], INT64_MAX / 2, INT64_MAX / 3, INT64_MAX / 2};
+        waits_of[i] = i ? 0 : 1000;
+        held[i] = INT64_MAX / 4;
+    }
+    dealing_wait(v, MANY, waits_of, held, add_taken, &h);
+    assert_int_equal(h.borrowed, 1000);
+    dealing_lend(v, MANY, INT64_MAX, add_taken, &h);
+    assert_int_equal(h.lent, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +614,10 @@ int main(void)
         cmocka_unit_test(what_is_free_is_not_lent),
         cmocka_unit_test(waits_are_given_by_who_holds),
         cmocka_unit_test(few_are_named),
+        cmocka_unit_test(rates_hold_until_the_next_second),
+        cmocka_unit_test(few_pools_are_divided),
+        cmocka_unit_test(a_pool_has_one_name),
+        cmocka_unit_test(sums_do_not_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

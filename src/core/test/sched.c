@@ -389,6 +389,9 @@ static void test_wants(void **state)
     assert_string_equal(v->project, "rl");
     assert_int_equal(v->amount, 12 * 10000);
     free(v);
+    assert_int_equal(sched_wants(s, &v), 1); /* what is remembered of shapes says the same */
+    assert_int_equal(v->amount, 12 * 10000);
+    free(v);
     sure.gpus_guaranteed = 2.5;
     sched_set_quota(s, SCHED_PROJECT, "rl", &sure);
     sched_set_quota(s, SCHED_USER, "ann", &sure); /* not of a project */

@@ -170,8 +170,11 @@ static json_t *report_series_of(json_t *all, const char *project)
     return series;
 }
 
-static void report_join_dealings(json_t *answer)
+/* Nothing is told by user: the reply to a question about one then has no dealings. */
+static void report_join_dealings(json_t *answer, bool of_user)
 {
+    if (of_user)
+        (void)json_object_del(answer, "dealings"); /* it may have none */
     json_t *dealings, *all = json_object_get(answer, "series");
     size_t i;
     json_array_foreach (json_get_array(answer, "dealings"), i, dealings) {
@@ -180,11 +183,16 @@ static void report_join_dealings(json_t *answer)
     }
 }
 
+/* A project without them is not known to have had none: its reader may not see it. */
 #define DEALING_CELL(name_, key_)                                                                  \
     static void report_##name_(struct table *t, const json_t *series, const struct when *w)        \
     {                                                                                              \
+        const json_t *dealings = json_get_object(series, "dealings");                              \
         (void)w;                                                                                   \
-        report_hours(t, json_get_real(json_get_object(series, "dealings"), key_, 0));              \
+        if (dealings)                                                                              \
+            report_hours(t, json_get_real(dealings, key_, 0));                                     \
+        else                                                                                       \
+            table_add(t, STYLE_PLAIN, NULL);                                                       \
     }
 DEALING_CELL(wait_taken, "wait_taken_gpu_s")
 DEALING_CELL(wait_given, "wait_given_gpu_s")
@@ -225,14 +233,18 @@ static const char *const DEALING_KEYS[] = {"wait_taken_gpu_s", "wait_own_gpu_s",
 /* They are of the whole time: a line of a part of it has none. */
 static bool csv_has_dealings(const json_t *page)
 {
-    return str_eq(member_str(page, "by"), "project") && json_get_int(page, "points", 0) == 1;
+    return str_eq(member_str(page, "by"), "project") && json_get_int(page, "points", 0) == 1 &&
+           json_get_array(page, "dealings");
 }
 
 static void csv_of_dealings(FILE *out, const json_t *series)
 {
     const json_t *dealings = json_get_object(series, "dealings");
-    for (size_t i = 0; i < array_len(DEALING_KEYS); i++)
-        (void)fprintf(out, ",%.4f", json_get_real(dealings, DEALING_KEYS[i], 0));
+    for (size_t i = 0; i < array_len(DEALING_KEYS); i++) {
+        (void)fputc(',', out);
+        if (dealings)
+            (void)fprintf(out, "%.4f", json_get_real(dealings, DEALING_KEYS[i], 0));
+    }
 }
 
 static const char *const SUM_KEYS[] = {"capacity", "used",   "held_idle", "blocked", "free",
@@ -321,7 +333,7 @@ static int report_gpu_run(struct cli *cli, void *opts, const struct strv *args, 
     if (r == 0)
         r = client_get(cli->client, buf_str(&path), &answer, err);
     if (r == 0 && o->output < OUTPUT_JSON)
-        report_join_dealings(answer);
+        report_join_dealings(answer, o->user != NULL);
     if (r < 0 || report_emit(cli, o, answer, gpu_csv))
         return r;
     const struct listing table = gpu_listing(o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dealings.c - see dealings.h. What each sum means is core/account/dealing.h's to say. Sums of
- * pairs are added up as real numbers: those of many projects over years would not fit 64 bits. */
+ * pairs are added up as real numbers, which no number of pairs and years overflows. */
 #include "argusd/api/usage/dealings.h"
 
 #include <stdlib.h>

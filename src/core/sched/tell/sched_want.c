@@ -11,6 +11,13 @@
 #include "core/sched/share/sched_quota.h"
 
 enum want_verdict { WANT_UNKNOWN, WANT_GPUS, WANT_OTHER };
+enum { WANT_CHAINS = 4096 };
+
+static void amount_add(int64_t *sum, int64_t amount)
+{
+    if (__builtin_add_overflow(*sum, amount, sum))
+        *sum = INT64_MAX;
+}
 
 /* Room for its slots is there, but not for its CPUs or its memory. */
 static bool want_lacks_more(const struct sched *s, struct shape *shape)
@@ -20,7 +27,10 @@ static bool want_lacks_more(const struct sched *s, struct shape *shape)
         return false;
     bare.driver.memory = bare.other.memory = 0;
     bare.driver.cpus = bare.other.cpus = 0;
-    return fit_find(s, &(struct fit){.shape = &bare}, NULL);
+    bare.full_at = shape->bare_full_at;
+    bool found = fit_exists_now(s, &bare);
+    shape->bare_full_at = bare.full_at;
+    return found;
 }
 
 static bool want_is_of_gpus(const struct sched *s, uint32_t row, unsigned char *verdicts)
@@ -47,31 +57,69 @@ static size_t wants_merge(struct sched_want *v, size_t n)
     xsort(v, n, sizeof(*v), want_by_pool_and_project);
     for (size_t i = 0; i < n; i++)
         if (kept && !want_by_pool_and_project(&v[kept - 1], &v[i]))
-            v[kept - 1].amount += v[i].amount;
+            amount_add(&v[kept - 1].amount, v[i].amount);
         else
             v[kept++] = v[i];
     return kept;
 }
 
+struct want_sum {
+    uint32_t pool, project, next; /* next: its place in want_sums.v, plus 1; 0 = none */
+    int64_t amount;
+};
+
+/* By pool and project, which are few; jobs are many. `first` heads chains by hash. */
+struct want_sums {
+    struct want_sum *v;
+    size_t n;
+    uint32_t first[WANT_CHAINS];
+};
+
+static void wants_count(struct want_sums *w, uint32_t pool, uint32_t project, int64_t amount)
+{
+    uint32_t *first = &w->first[mix64((uint64_t)pool << 32 | project) % WANT_CHAINS];
+    struct want_sum *p = NULL;
+    for (uint32_t i = *first; i && !p; i = w->v[i - 1].next)
+        if (w->v[i - 1].pool == pool && w->v[i - 1].project == project)
+            p = &w->v[i - 1];
+    if (!p) {
+        p = &w->v[w->n++];
+        *p = (struct want_sum){.pool = pool, .project = project, .next = *first};
+        *first = (uint32_t)w->n;
+    }
+    amount_add(&p->amount, amount);
+}
+
+static size_t want_texts(const struct sched *s, const struct want_sums *w, struct sched_want **ret)
+{
+    struct sched_want *v = xcalloc(w->n + 1, sizeof(*v));
+    for (size_t i = 0; i < w->n; i++)
+        v[i] = (struct sched_want){.pool = pool_at(s, w->v[i].pool)->text,
+                                   .project = account_at(s, w->v[i].project)->name,
+                                   .amount = w->v[i].amount};
+    *ret = v;
+    return wants_merge(v, w->n); /* pools of one text may have other needs */
+}
+
 size_t sched_wants(const struct sched *s, struct sched_want **ret)
 {
-    struct sched_want *v = xcalloc(s->n_waiting + 1, sizeof(*v));
+    struct want_sums *sums = xcalloc(1, sizeof(*sums));
     unsigned char *verdicts = xcalloc((size_t)s->shapes.n + 1, sizeof(*verdicts));
     uint32_t account;
-    size_t n = 0;
+    sums->v = xcalloc(s->n_waiting + 1, sizeof(*sums->v));
     for (uint32_t i = 1; i < s->waiting.n && !pass_at_live_limit(s); i++) {
         const struct waiting *w = row_is_used(&s->waiting, i) ? waiting_at(s, i) : NULL;
         if (!w || w->held || !want_is_of_gpus(s, w->shape, verdicts))
             continue;
         const struct shape *shape = shape_at(s, w->shape);
         if (!quota_blocks(s, w->f.project, w->f.user, shape, s->now, &account))
-            v[n++] = (struct sched_want){.pool = pool_at(s, shape->pool)->text,
-                                         .project = account_at(s, w->f.project)->name,
-                                         .amount = shape->gpus};
+            wants_count(sums, shape->pool, w->f.project, shape->gpus);
     }
+    size_t n = want_texts(s, sums, ret);
     free(verdicts);
-    *ret = v;
-    return wants_merge(v, n);
+    free(sums->v);
+    free(sums);
+    return n;
 }
 
 size_t sched_guarantees(const struct sched *s, struct sched_want **ret)

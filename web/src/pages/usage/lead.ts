@@ -73,16 +73,16 @@ export interface Account {
     computed: number | null;
     idle: number;
     quota: Quota | undefined;
-    /** Of projects alone: nobody lends to a person. */
+    /** Of projects alone: nobody lends to a person; undefined, too, where this reader is not told. */
     dealt: Dealt | undefined;
 }
 
-function dealtOf(d: UsageDealings | undefined): Dealt {
+function dealtOf(d: UsageDealings): Dealt {
     return {
-        waitTaken: (d?.wait_taken_gpu_s ?? 0) / 3600,
-        waitGiven: (d?.wait_given_gpu_s ?? 0) / 3600,
-        lent: (d?.lent_gpu_s ?? 0) / 3600,
-        to: (d?.lent ?? []).map((x) => ({ project: x.project, hours: x.gpu_s / 3600 })),
+        waitTaken: d.wait_taken_gpu_s / 3600,
+        waitGiven: d.wait_given_gpu_s / 3600,
+        lent: d.lent_gpu_s / 3600,
+        to: d.lent.map((x) => ({ project: x.project, hours: x.gpu_s / 3600 })),
     };
 }
 
@@ -97,7 +97,7 @@ export function accounts(
     return [...names]
         .map((name) => {
             const s = of.find((x) => x.name === name);
-            const dealt = kind === "project" ? dealtOf(dealings.find((d) => d.project === name)) : undefined;
+            const told = dealings.find((d) => d.project === name);
             return {
                 kind,
                 name,
@@ -105,7 +105,7 @@ export function accounts(
                 computed: !s || worked(s) === null ? null : hours(s.busy),
                 idle: (s && hours(s.held_idle)) ?? 0,
                 quota: quotas.find((q) => q.kind === kind && q.name === name),
-                dealt,
+                dealt: told && dealtOf(told),
             };
         })
         .filter((a) => a.held > 0 || (a.dealt && a.dealt.waitTaken + a.dealt.waitGiven + a.dealt.lent > 0))
