@@ -422,7 +422,7 @@ def test_the_find_box_goes_anywhere(browser, world):
     page.context.close()
     page = browser.open("/?do=import", ".needs li", token="viewer")  # an address that does nothing here
     page.keyboard.press("Control+k")
-    page.fill(".finder input", "import")
+    page.fill(".finder input", "import a model")
     page.wait_for_selector(".finder-none")
     page.context.close()
 

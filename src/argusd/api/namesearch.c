@@ -63,7 +63,7 @@ static const struct {
     const char *word, *collection;
     enum id_form form;
 } kinds[KINDS] = {
-#define X(e, w, c, f) [KIND_##e] = {.word = w, .collection = c, .form = f},
+#define X(e, w, c, f) [KIND_##e] = {.word = (w), .collection = (c), .form = (f)},
     KIND_TABLE(X)
 #undef X
 };
