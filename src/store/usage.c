@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/message.h"
+#include "base/sum.h"
 #include "store/query.h"
 
 #define SQL_KEYS "SELECT k.id, k.%s FROM usage_key k WHERE 1"
@@ -173,8 +174,7 @@ static int usage_add_row(struct usage_walk *w,
         return message_refuse(err, ERR_TOO_LARGE, "usage_many_rows",
                               MESSAGE_ARGS(MESSAGE_NUM("most", STORE_USAGE_ROWS_MAX)));
     for (int i = 0; i < STORE_USAGE_SUMS; i++)
-        if (__builtin_add_overflow(to->sums[i], sqlite3_column_int64(st, i + 2), &to->sums[i]))
-            to->sums[i] = INT64_MAX; /* sums are not negative */
+        sum_add(&to->sums[i], sqlite3_column_int64(st, i + 2));
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/sum.h"
 #include "core/job/access.h"
 
 struct wants_told {
@@ -70,7 +71,7 @@ static void wants_tell_all(const struct wants_told *t, struct sched_want *v, siz
         struct sched_want *first = map_set(listed, key, &v[i]);
         if (!first)
             continue;
-        dealing_add(&v[i].amount, first->amount);
+        sum_add(&v[i].amount, first->amount);
         first->amount = 0;
     }
     for (size_t i = 0; i < n; i++)

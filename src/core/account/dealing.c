@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/strv.h"
+#include "base/sum.h"
 
 static int label_by_text(const void *a, const void *b)
 {
@@ -38,8 +39,8 @@ char *dealing_pool(const char *labels)
 static int64_t party_weight(const struct dealing_party *p)
 {
     int64_t ret = p->held;
-    dealing_add(&ret, p->guaranteed);
-    dealing_add(&ret, p->waits);
+    sum_add(&ret, p->guaranteed);
+    sum_add(&ret, p->waits);
     return ret;
 }
 
@@ -94,7 +95,7 @@ static void tell_row(const struct dealing_table *t, size_t row, int64_t all, int
 {
     int64_t at = 0, to = 0, others = 0;
     for (size_t i = 0; i < t->n; i++, at = to) {
-        dealing_add(&to, t->weights[i]);
+        sum_add(&to, t->weights[i]);
         int64_t part = part_between(t->takes[row], at, to, all);
         if (i < DEALING_NAMED || i == row)
             tell_cell(t, row, t->v[i].name, t->taken, part);
@@ -105,7 +106,7 @@ static void tell_row(const struct dealing_table *t, size_t row, int64_t all, int
         if (row < DEALING_NAMED)
             tell_cell(t, i, t->v[row].name, t->given, part);
         else
-            dealing_add(&given[i], part);
+            sum_add(&given[i], part);
     }
     tell_cell(t, row, DEALING_OTHERS, t->taken, others);
 }
@@ -114,7 +115,7 @@ static void tell_table(const struct dealing_table *t)
 {
     int64_t all = 0, *given = xcalloc(t->n + 1, sizeof(*given));
     for (size_t i = 0; i < t->n; i++)
-        dealing_add(&all, t->weights[i]);
+        sum_add(&all, t->weights[i]);
     for (size_t i = 0; i < t->n; i++)
         if (t->takes[i] && all)
             tell_row(t, i, all, given);
@@ -137,12 +138,12 @@ static int64_t lent_of(const struct dealing_party *v, size_t n, int64_t free_amo
 {
     int64_t held = 0, guaranteed = 0, borrowed = 0, left = 0;
     for (size_t i = 0; i < n; i++) {
-        dealing_add(&held, v[i].held);
-        dealing_add(&guaranteed, v[i].guaranteed);
-        dealing_add(&borrowed, amount_above(v[i].held, v[i].guaranteed));
-        dealing_add(&left, amount_above(v[i].guaranteed, v[i].held));
+        sum_add(&held, v[i].held);
+        sum_add(&guaranteed, v[i].guaranteed);
+        sum_add(&borrowed, amount_above(v[i].held, v[i].guaranteed));
+        sum_add(&left, amount_above(v[i].guaranteed, v[i].held));
     }
-    dealing_add(&held, free_amount);
+    sum_add(&held, free_amount);
     int64_t lent = amount_above(borrowed, amount_above(held, guaranteed));
     return lent < left ? lent : left;
 }
@@ -164,11 +165,11 @@ void dealing_lend(const struct dealing_party *v,
                                     .f = f,
                                     .arg = arg};
     for (size_t i = 0; i < n; i++)
-        dealing_add(&all, amount_above(v[i].held, v[i].guaranteed));
+        sum_add(&all, amount_above(v[i].held, v[i].guaranteed));
     for (size_t i = 0; i < n; i++) {
         int64_t borrowed = amount_above(v[i].held, v[i].guaranteed);
         left[i] = amount_above(v[i].guaranteed, v[i].held);
-        dealing_add(&to, borrowed);
+        sum_add(&to, borrowed);
         takes[i] = borrowed ? part_between(lent, at, to, all) : 0;
         at = to;
         tell_cell(&t, i, DEALING_NOBODY, DEALING_BORROWED, borrowed - takes[i]);

@@ -31,13 +31,6 @@ enum { DEALING_NAMED = 32, DEALING_POOLS = 64 };
 #define DEALING_NOBODY ""
 #define DEALING_OTHERS "*"
 
-/* *sum + amount, neither negative; more than fits stays the largest number. */
-static inline void dealing_add(int64_t *sum, int64_t amount)
-{
-    if (__builtin_add_overflow(*sum, amount, sum))
-        *sum = INT64_MAX;
-}
-
 /* What one project has of another one, from the first one's side. */
 #define DEALING_SUM_TABLE(X)                                                                       \
     X(LENT, lent)             /* what the other one had of its guarantee */                        \

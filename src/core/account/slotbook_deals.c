@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/sum.h"
 #include "core/account/slotbook_state.h"
 
 /* ---- a life ---- */
@@ -164,7 +165,7 @@ static void moment_init_held(const struct slotbook *b, struct deals_moment *m)
     xsort(v, n, sizeof(*v), held_by_owner);
     for (size_t i = 0; i < n; i++) {
         if (m->n_held && !held_by_owner(&v[m->n_held - 1], &v[i])) {
-            dealing_add(&v[m->n_held - 1].amount, v[i].amount);
+            sum_add(&v[m->n_held - 1].amount, v[i].amount);
             continue;
         }
         v[m->n_held] = v[i];
@@ -183,12 +184,12 @@ static void moment_init(const struct slotbook *b, struct deals_moment *m)
     for (size_t pos = 0; (cell = map_next(b->cells, &pos, NULL));) {
         m->free_amount += cell->rate[SLOTBOOK_FREE] + cell->rate[SLOTBOOK_BLOCKED];
         if (cell_held(cell))
-            dealing_add(&moment_party(m, cell->project)->held, cell_held(cell));
+            sum_add(&moment_party(m, cell->project)->held, cell_held(cell));
     }
     for (size_t pos = 0; (c = map_next(d->guarantees, &pos, NULL));)
-        dealing_add(&moment_party(m, c->project)->guaranteed, c->amount);
+        sum_add(&moment_party(m, c->project)->guaranteed, c->amount);
     for (size_t pos = 0; (c = map_next(d->waits, &pos, NULL));)
-        dealing_add(&moment_party(m, c->project)->waits, c->amount);
+        sum_add(&moment_party(m, c->project)->waits, c->amount);
     moment_sort(b, m);
     moment_init_held(b, m);
 }
@@ -221,7 +222,7 @@ static void on_dealing(const char *project,
                        int64_t amount,
                        void *arg)
 {
-    dealing_add(&pair_take(arg, project, other)->rate[sum], amount);
+    sum_add(&pair_take(arg, project, other)->rate[sum], amount);
 }
 
 /* ---- pools ---- */
@@ -254,7 +255,7 @@ static size_t largest_pools(const struct slotbook *b, struct deals_pool **ret)
             p->name = c->pool;
             map_set(seen, c->pool, p);
         }
-        dealing_add(&p->waits, c->amount);
+        sum_add(&p->waits, c->amount);
     }
     map_free(seen);
     xsort(v, n, sizeof(*v), pool_by_waits);
@@ -271,7 +272,7 @@ static void divide_pool(struct slotbook *b,
 {
     for (size_t i = 0; i < m->n_held; i++)
         if (str_list_has_all(m->held[i].labels, pool))
-            dealing_add(&held[m->held[i].party], m->held[i].amount);
+            sum_add(&held[m->held[i].party], m->held[i].amount);
     dealing_wait(m->v, m->n, waits, held, on_dealing, b);
     memset(waits, 0, m->n * sizeof(*waits));
     memset(held, 0, m->n * sizeof(*held));
@@ -293,7 +294,7 @@ static void divide_waits(struct slotbook *b, const struct deals_moment *m)
     for (size_t pos = 0; (c = map_next(b->deals.waits, &pos, NULL));) {
         const struct deals_pool *p = map_find(by_name, c->pool);
         size_t row = p ? (size_t)(p - pools) : n;
-        dealing_add(&waits[row * m->n + party_of(m, c->project)], c->amount);
+        sum_add(&waits[row * m->n + party_of(m, c->project)], c->amount);
     }
     for (size_t i = 0; i < n; i++)
         if (*pools[i].name)
@@ -333,12 +334,6 @@ void deals_change(struct slotbook *b, int64_t due)
     b->deals.due = due < b->deals.due ? due : b->deals.due;
 }
 
-static int64_t amount_over(int64_t rate, int64_t ms)
-{
-    int64_t ret;
-    return __builtin_mul_overflow(rate, ms, &ret) ? INT64_MAX : ret;
-}
-
 static void deals_sum(struct slotbook_deals *d, int64_t until)
 {
     struct slotbook_pair *p;
@@ -346,7 +341,7 @@ static void deals_sum(struct slotbook_deals *d, int64_t until)
         return;
     for (size_t pos = 0; (p = map_next(d->pairs, &pos, NULL));)
         for (int i = 0; i < DEALING_SUMS; i++)
-            dealing_add(&p->sum[i], amount_over(p->rate[i], until - d->since));
+            sum_add(&p->sum[i], sum_times(p->rate[i], until - d->since));
     d->since = until;
 }
 

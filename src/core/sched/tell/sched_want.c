@@ -6,18 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "core/sched/place/sched_fit.h"
 #include "core/sched/sched_pass.h"
 #include "core/sched/share/sched_quota.h"
 
 enum want_verdict { WANT_UNKNOWN, WANT_GPUS, WANT_OTHER };
 enum { WANT_CHAINS = 4096 };
-
-static void amount_add(int64_t *sum, int64_t amount)
-{
-    if (__builtin_add_overflow(*sum, amount, sum))
-        *sum = INT64_MAX;
-}
 
 /* Room for its slots is there, but not for its CPUs or its memory. */
 static bool want_lacks_more(const struct sched *s, struct shape *shape)
@@ -57,7 +52,7 @@ static size_t wants_merge(struct sched_want *v, size_t n)
     xsort(v, n, sizeof(*v), want_by_pool_and_project);
     for (size_t i = 0; i < n; i++)
         if (kept && !want_by_pool_and_project(&v[kept - 1], &v[i]))
-            amount_add(&v[kept - 1].amount, v[i].amount);
+            sum_add(&v[kept - 1].amount, v[i].amount);
         else
             v[kept++] = v[i];
     return kept;
@@ -87,7 +82,7 @@ static void wants_count(struct want_sums *w, uint32_t pool, uint32_t project, in
         *p = (struct want_sum){.pool = pool, .project = project, .next = *first};
         *first = (uint32_t)w->n;
     }
-    amount_add(&p->amount, amount);
+    sum_add(&p->amount, amount);
 }
 
 static size_t want_texts(const struct sched *s, const struct want_sums *w, struct sched_want **ret)
