@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // lead.test.ts - what a lead reads first, computed.
 import { expect, test } from "vitest";
-import type { JobItem, JobWaste, UsageDealings, UsageSeries } from "../src/made/api";
+import type { JobItem, JobWaste, UsageDealings } from "../src/made/api";
 import { accounts, poolShares, waitingBySize, wholes, worstLoss } from "../src/pages/usage/lead";
 import { monthsUntil, periodOf } from "../src/pages/usage/period";
+import { series } from "./made";
 
 const H = 3600;
-const series = (name: string, more: Partial<UsageSeries>): UsageSeries => ({
-    name,
-    capacity: [],
-    used: [],
-    held_idle: [],
-    blocked: [],
-    free: [],
-    draining: [],
-    broken: [],
-    foreign: [],
-    unknown: [],
-    busy: [],
-    ...more,
-});
 
 test("whole per cent are always 100 together", () => {
     expect(wholes([1, 1, 1])).toEqual([34, 33, 33]);

@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage.test.ts - GPU-hours of series, the picture of them, and what a change changed.
 import { expect, test } from "vitest";
-import type { UsageSeries, UsageTime } from "../src/made/api";
+import type { UsageTime } from "../src/made/api";
 import { ceilingOf } from "../src/kit/stack";
 import { changesOf } from "../src/pages/events/diff";
 import { medians } from "../src/pages/job/gpus";
 import { nearest } from "../src/pages/job/verdict";
 import { hours, spans, stackOf, worked } from "../src/pages/usage/sums";
+import { series } from "./made";
 
-const series = (more: Partial<UsageSeries>): UsageSeries => ({
-    name: "h20",
-    capacity: [],
-    used: [],
-    held_idle: [],
-    blocked: [],
-    free: [],
-    draining: [],
-    broken: [],
-    foreign: [],
-    unknown: [],
-    busy: [],
-    ...more,
-});
 const time = (until: string): UsageTime => ({
     by: "cluster",
     from: "2026-11-01T00:00:00Z",
@@ -40,14 +27,14 @@ test("hours of what is known, and nothing for what is not", () => {
 });
 
 test("what worked is told of what was measured alone", () => {
-    expect(worked(series({ used: [7200], held_idle: [3600], unknown: [3600], busy: [3600] }))).toBe(0.5);
-    expect(worked(series({ used: [3600], held_idle: [0], unknown: [3600], busy: [0] }))).toBeNull();
+    expect(worked(series("h20", { used: [7200], held_idle: [3600], unknown: [3600], busy: [3600] }))).toBe(0.5);
+    expect(worked(series("h20", { used: [3600], held_idle: [0], unknown: [3600], busy: [0] }))).toBeNull();
 });
 
 test("the last point is as long as it has lasted", () => {
     const u = time("2026-11-01T01:30:00Z");
     expect(spans(u)).toEqual([3600, 1800, 0]);
-    const points = stackOf(u, series({ used: [7200, 1800, 0], free: [7200, null, 0] }));
+    const points = stackOf(u, series("h20", { used: [7200, 1800, 0], free: [7200, null, 0] }));
     expect(points.map((p) => [p.parts[0], p.parts[3]])).toEqual([
         [2, 2],
         [1, null],
