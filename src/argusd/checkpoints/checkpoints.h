@@ -102,10 +102,15 @@ struct checkpoints_due {
 bool checkpoints_next_due(const struct checkpoints *cs,
                           const struct book **pos,
                           struct checkpoints_due *ret);
-/* The next training one of whose checkpoints is being judged: by which job. */
+/* A checkpoint that is being judged, and by which job. All borrowed until the loop goes on. */
+struct checkpoints_judged {
+    const char *job, *eval_job;
+    int64_t step;
+};
+/* The next training that has one: *pos is NULL at first. False: no more. */
 bool checkpoints_next_judged(const struct checkpoints *cs,
                              const struct book **pos,
-                             const char **ret_eval_job);
+                             struct checkpoints_judged *ret);
 struct checkpoints_eval {
     enum ckpt_eval state;
     const char *job;       /* that judges it; NULL: as before */
@@ -117,12 +122,6 @@ void checkpoints_set_eval(struct checkpoints *cs,
                           const char *job,
                           int64_t step,
                           const struct checkpoints_eval *e);
-/* The checkpoint that this job judges. False: none. *ret_job is borrowed. */
-bool checkpoints_find_judged(const struct checkpoints *cs,
-                             const char *eval_job,
-                             const char **ret_job,
-                             int64_t *ret_step);
-
 /* ---- who needs one ---- */
 
 /* A submit or a retry under way. All is borrowed and stays as it is until checkpoints_unuse(). */

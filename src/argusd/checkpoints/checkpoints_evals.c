@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoints_evals.c - which checkpoint is to be judged by a job of its own, and what became of
  * that job; see checkpoints.h. Who submits it is the room evals. */
-#include <string.h>
-
 #include "argusd/archive/archives.h"
 #include "argusd/checkpoints/checkpoints_book.h"
 #include "base/str.h"
@@ -48,30 +46,14 @@ bool checkpoints_next_due(const struct checkpoints *cs,
 
 bool checkpoints_next_judged(const struct checkpoints *cs,
                              const struct book **pos,
-                             const char **ret_eval_job)
+                             struct checkpoints_judged *ret)
 {
     for (const struct book *b = *pos ? (*pos)->next : cs->first; b; b = b->next) {
         const struct ckpt *c = book_find_judged(b);
         if (!c)
             continue;
         *pos = b;
-        *ret_eval_job = c->eval_job;
-        return true;
-    }
-    return false;
-}
-
-bool checkpoints_find_judged(const struct checkpoints *cs,
-                             const char *eval_job,
-                             const char **ret_job,
-                             int64_t *ret_step)
-{
-    for (const struct book *b = cs->first; b; b = b->next) {
-        const struct ckpt *c = b->eval ? book_find_judged(b) : NULL;
-        if (!c || strcmp(c->eval_job, eval_job) != 0)
-            continue;
-        *ret_job = b->id;
-        *ret_step = c->step;
+        *ret = (struct checkpoints_judged){.job = b->id, .eval_job = c->eval_job, .step = c->step};
         return true;
     }
     return false;

@@ -97,14 +97,11 @@ static void evals_submit(struct eval_work *w, const struct checkpoints_due *due)
 {
     struct evals *es = w->evals;
     const struct evalspec_of of = {.job = due->job, .step = due->step, .attempt = due->attempt};
-    struct submit_own own = {
-        .who = {.role = HTTP_ROLE_USER}, .no_trial = true, .done = evals_on_submitted, .arg = w};
+    struct submit_own own = {.no_trial = true, .done = evals_on_submitted, .arg = w};
     struct err err = {0};
-    text_copy(own.who.user, due->user);
     w->open = true;
     es->n_open++;
-    if (people_admit(es->a->people, &own.who) < 0) {
-        (void)message_refuse_text(&err, ERR_REFUSED, own.who.why_not, own.who.why_args);
+    if (people_admit_absent(es->a->people, due->user, &own.who, &err) < 0) {
         evals_refused(w, &err);
         return;
     }
@@ -149,12 +146,10 @@ static void evals_settle_lost(struct evals *es)
 {
     const struct book *pos = NULL;
     const struct checkpoints_eval e = {.state = CKPT_EVAL_FAILED};
-    const char *id, *job;
-    int64_t step;
-    while (checkpoints_next_judged(es->a->checkpoints, &pos, &id))
-        if (!jobs_find_any(es->a->jobs, id) &&
-            checkpoints_find_judged(es->a->checkpoints, id, &job, &step))
-            checkpoints_set_eval(es->a->checkpoints, job, step, &e);
+    struct checkpoints_judged c;
+    while (checkpoints_next_judged(es->a->checkpoints, &pos, &c))
+        if (!jobs_find_any(es->a->jobs, c.eval_job))
+            checkpoints_set_eval(es->a->checkpoints, c.job, c.step, &e);
 }
 
 static void evals_on_tick(uv_timer_t *t)
@@ -168,18 +163,28 @@ static void evals_on_tick(uv_timer_t *t)
         evals_begin(es, &due);
 }
 
+static bool evals_find_judged(const struct evals *es,
+                              const char *eval_job,
+                              struct checkpoints_judged *ret)
+{
+    const struct book *pos = NULL;
+    while (checkpoints_next_judged(es->a->checkpoints, &pos, ret))
+        if (!strcmp(ret->eval_job, eval_job))
+            return true;
+    return false;
+}
+
 void evals_ended(struct evals *es, const struct live *l)
 {
-    const char *job;
-    int64_t step;
-    if (!es || !checkpoints_find_judged(es->a->checkpoints, l->job->id, &job, &step))
+    struct checkpoints_judged c;
+    if (!es || !evals_find_judged(es, l->job->id, &c))
         return;
     _cleanup_(json_unrefp) json_t *all =
         l->extra.metrics ? json_loads(l->extra.metrics, 0, NULL) : NULL;
     const struct checkpoints_eval e = {.state = l->job->state == JOB_SUCCEEDED ? CKPT_EVAL_DONE
                                                                                : CKPT_EVAL_FAILED,
                                        .latest = json_get_object(all, "latest")};
-    checkpoints_set_eval(es->a->checkpoints, job, step, &e);
+    checkpoints_set_eval(es->a->checkpoints, c.job, c.step, &e);
 }
 
 /* ---- the life ---- */

@@ -25,6 +25,12 @@ void registry_export_release(struct registry_export *x)
     freep(&x->target);
 }
 
+/* Where a merge leaves its model. Yours. */
+static char *export_target(const struct importer *im, const char *merge)
+{
+    return xasprintf("%s/jobs/%s/output/model", im->settings->shared_root, merge);
+}
+
 /* ---- the spec ---- */
 
 static void export_put_list(struct jout *j, const char *key, const struct strv *list)
@@ -126,7 +132,7 @@ int registry_export_plan(const struct importer *im,
     ownjob_choose_id(im, WORKLOAD_MERGE, x.id);
     x.source = xasprintf("%s/jobs/%s/checkpoints/global_step_%" PRId64 "%s", root, job->id, step,
                          is_sft ? "" : "/actor");
-    x.target = xasprintf("%s/jobs/%s/output/model", root, x.id);
+    x.target = export_target(im, x.id);
     x.spec = export_spec(&x, job, s, step);
     if (!x.spec) {
         registry_export_release(&x);
@@ -208,8 +214,7 @@ static bool export_is_of(const struct registry_entry *e,
 static bool export_lies_in_place(const struct importer *im, const struct registry_entry *e)
 {
     const char *merge = json_get_str(e->lineage, "merge", NULL);
-    _cleanup_(freep) char *path =
-        merge ? xasprintf("%s/jobs/%s/output/model", im->settings->shared_root, merge) : NULL;
+    _cleanup_(freep) char *path = merge ? export_target(im, merge) : NULL;
     return path && str_eq(e->path, path);
 }
 
@@ -230,8 +235,8 @@ struct registry_entry *registry_export_find(const struct importer *im,
     int64_t attempt = export_attempt(im, job, step);
     struct registry_entry *e, *best = NULL;
     for (size_t pos = 0; (e = registry_next(im->registry, REGISTRY_MODEL, &pos));)
-        if (str_eq(e->owner, owner) && export_lies_in_place(im, e) &&
-            export_is_of(e, job, step, attempt) && (!best || export_is_better(e, best)) &&
+        if (str_eq(e->owner, owner) && export_is_of(e, job, step, attempt) &&
+            export_lies_in_place(im, e) && (!best || export_is_better(e, best)) &&
             registry_check(e, who, ACCESS_DATA_SEE, "see", NULL) == 0)
             best = e;
     return best;
@@ -240,9 +245,7 @@ struct registry_entry *registry_export_find(const struct importer *im,
 int registry_export_take(struct registry_entry *e, void *arg, struct err *err)
 {
     const struct importer *im = arg;
-    struct http_principal p = {.role = HTTP_ROLE_USER};
-    text_copy(p.user, e->owner);
-    if (people_admit(im->people, &p) < 0)
-        return message_refuse_text(err, ERR_REFUSED, p.why_not, p.why_args);
-    return registry_import_made(im, &p, e, err);
+    struct http_principal p;
+    int r = people_admit_absent(im->people, e->owner, &p, err);
+    return r < 0 ? r : registry_import_made(im, &p, e, err);
 }

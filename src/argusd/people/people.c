@@ -415,6 +415,18 @@ int people_admit(const struct people *pp, struct http_principal *p)
     return 0;
 }
 
+int people_admit_absent(const struct people *pp,
+                        const char *user,
+                        struct http_principal *ret,
+                        struct err *err)
+{
+    *ret = (struct http_principal){.role = HTTP_ROLE_USER};
+    text_copy(ret->user, user);
+    return people_admit(pp, ret) < 0
+               ? message_refuse_text(err, ERR_REFUSED, ret->why_not, ret->why_args)
+               : 0;
+}
+
 void people_who(const struct people *pp, const struct http_principal *p, struct access_who *ret)
 {
     static_assert((int)ACCESS_ADMIN == (int)HTTP_ROLE_ADMIN, "the same roles");

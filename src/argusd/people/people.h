@@ -101,5 +101,11 @@ void people_remove_project(struct people *pp, struct project *p);
 /* The token's role, cut to the user's. ERR_UNAUTHORISED with a sentence in why_not: he is
  * unknown or disabled. */
 must_check int people_admit(const struct people *pp, struct http_principal *p);
+/* As this user would act himself, with no more than he may now: what argusd does for him while he
+ * is not there. ERR_REFUSED with the sentence: he is unknown or disabled. */
+must_check int people_admit_absent(const struct people *pp,
+                                   const char *user,
+                                   struct http_principal *ret,
+                                   struct err *err);
 /* Borrowed until people change. */
 void people_who(const struct people *pp, const struct http_principal *p, struct access_who *ret);

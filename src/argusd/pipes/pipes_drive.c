@@ -118,20 +118,16 @@ static void pipes_item_refused(struct pipe_life *r, size_t item, const struct er
 
 struct http_principal pipes_principal(const struct pipe_life *r)
 {
-    struct http_principal p = {.role = HTTP_ROLE_USER};
-    text_copy(p.user, r->user);
-    if (people_admit(r->pipes->a->people, &p) < 0)
+    struct http_principal p;
+    if (people_admit_absent(r->pipes->a->people, r->user, &p, NULL) < 0)
         p.role = HTTP_ROLE_NONE;
     return p;
 }
 
 int pipes_admit(const struct pipes *ps, const char *user, struct err *err)
 {
-    struct http_principal p = {.role = HTTP_ROLE_USER};
-    text_copy(p.user, user);
-    return people_admit(ps->a->people, &p) < 0
-               ? message_refuse_text(err, ERR_REFUSED, p.why_not, p.why_args)
-               : 0;
+    struct http_principal p;
+    return people_admit_absent(ps->a->people, user, &p, err);
 }
 
 static void pipes_has_job(struct pipe_life *r, size_t item, const char *job)
