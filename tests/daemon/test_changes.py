@@ -17,7 +17,7 @@ class Listener:
     def __init__(self, argusd, token="user", **head):
         self.stream = argusd.stream("/v1/changes?follow=1", token=token, **head)
         self.hello, self.last, self.ids = None, "", {}
-        self.topics = []
+        self.topics, self.twice = [], []
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
         until(lambda: self.hello is not None, "the stream says hello")
@@ -29,6 +29,7 @@ class Listener:
                 self.hello = data
             else:
                 self.topics.append(kind)
+                self.twice += [i for i in set(data["ids"]) if data["ids"].count(i) > 1]
                 self.ids.setdefault(kind, set()).update(data["ids"])
 
     def told(self, topic):
@@ -85,9 +86,11 @@ def test_a_break_loses_nothing(argusd):
     missed = argusd.submit("true")
     argusd.wait_over(missed)
     until(lambda: missed in keeper.told("jobs"), "the others hear of it")
+    assert keeper.topics.count("jobs") > 1, "it changed more than once"
     again = Listener(argusd, Last_Event_ID=x.last)
     assert again.hello == {"reset": False}
     until(lambda: missed in again.told("jobs"), "it is told later")
+    assert not again.twice and not keeper.twice, "however often it changed, it is told once"
     again.close()
     keeper.close()
 

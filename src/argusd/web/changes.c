@@ -42,6 +42,7 @@ static const char *const topic_names[] = {"jobs",  "pipelines", "services",
 struct change_line {
     uint64_t seq;
     enum change_topic topic;
+    bool is_old; /* the ring has a newer line of the same thing */
     char *id, *owner,
         *project; /* of a job, pipeline or service; NULL: of what everybody may know of */
 };
@@ -67,7 +68,8 @@ struct changes {
     char boot[17];
     uint64_t seq; /* of the newest line */
     struct change_line lines[LINES_MAX];
-    struct map *marks; /* id -> struct change_mark */
+    struct map *newest[CHANGE_TOPICS]; /* id -> its newest line */
+    struct map *marks;                 /* id -> struct change_mark */
     size_t waiting_pos;
     uint64_t waiting_round;
     uint64_t nodes, pools; /* what their pages were */
@@ -83,6 +85,8 @@ struct changes *changes_new(struct api *a)
     random_bytes(boot, sizeof(boot));
     c->a = a;
     c->marks = map_new(seed);
+    for (int t = 0; t < CHANGE_TOPICS; t++)
+        c->newest[t] = map_new(seed);
     (void)str_hex(boot, sizeof(boot), c->boot);
     (void)uv_timer_init(a->loop, &c->timer); /* cannot fail, as below */
     c->timer.data = c;
@@ -107,8 +111,10 @@ static void change_mark_free(struct change_mark *m)
     free(m);
 }
 
-static void change_line_release(struct change_line *l)
+static void change_line_release(struct changes *c, struct change_line *l)
 {
+    if (l->id && map_find(c->newest[l->topic], l->id) == l)
+        map_remove(c->newest[l->topic], l->id);
     free(l->id);
     free(l->owner);
     free(l->project);
@@ -136,7 +142,9 @@ void changes_free(struct changes *c)
     changes_forget(c);
     map_free(c->marks);
     for (size_t i = 0; i < LINES_MAX; i++)
-        change_line_release(&c->lines[i]);
+        change_line_release(c, &c->lines[i]);
+    for (int t = 0; t < CHANGE_TOPICS; t++)
+        map_free(c->newest[t]);
     free(c);
 }
 
@@ -149,12 +157,15 @@ static void changes_add(struct changes *c,
                         const char *project)
 {
     struct change_line *l = &c->lines[++c->seq % LINES_MAX];
-    change_line_release(l);
+    change_line_release(c, l);
     *l = (struct change_line){.seq = c->seq,
                               .topic = topic,
                               .id = xstrdup(id),
                               .owner = xstrdup(owner),
                               .project = xstrdup(project)};
+    struct change_line *before = id ? map_set(c->newest[topic], id, l) : NULL;
+    if (before) /* a name may have gone to another person, who is not told of the one before */
+        before->is_old = str_eq(before->owner, owner) && str_eq(before->project, project);
 }
 
 void changes_tell_pipeline(struct changes *c,
@@ -283,31 +294,28 @@ static bool change_is_his(const struct access_who *who, const struct change_line
     return !l->id || access_check(who, of[l->topic].see, "see", &thing, NULL) == 0;
 }
 
-/* The ids of one topic after what he was told, each once. False: there is nothing. */
+/* The ids of one topic after what he was told, each once: by its newest line, which is among them.
+ * False: there is nothing. */
 static bool change_collect(const struct changes *c,
                            const struct change_follower *f,
                            const struct access_who *who,
                            enum change_topic topic,
                            struct buf *out)
 {
-    struct strv ids = {0};
     bool any = false;
-    for (uint64_t i = f->told + 1; i <= c->seq; i++) {
-        const struct change_line *l = &c->lines[i % LINES_MAX];
-        if (l->topic != topic || !change_is_his(who, l))
-            continue;
-        any = true;
-        if (l->id && !strv_has(&ids, l->id))
-            strv_add(&ids, l->id);
-    }
     struct jout j = jout_begin(out);
     jout_open(&j, NULL, '{');
     jout_open(&j, "ids", '[');
-    for (size_t i = 0; i < ids.n; i++)
-        jout_str(&j, NULL, ids.v[i]);
+    for (uint64_t i = f->told + 1; i <= c->seq; i++) {
+        const struct change_line *l = &c->lines[i % LINES_MAX];
+        if (l->topic != topic || l->is_old || !change_is_his(who, l))
+            continue;
+        any = true;
+        if (l->id)
+            jout_str(&j, NULL, l->id);
+    }
     jout_close(&j, ']');
     jout_close(&j, '}');
-    strv_release(&ids);
     return any;
 }
 
