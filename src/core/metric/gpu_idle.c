@@ -18,10 +18,13 @@ static bool gpu_idle_is_excused(const struct gpu_idle_look *look)
 }
 
 /* Would its end throw a step away that a checkpoint will have? A job that saves nothing loses what
- * it has whenever it ends. */
-static bool gpu_idle_is_unsaved(const struct gpu_idle_look *look)
+ * it has whenever it ends; one that stands still will not come to a checkpoint. */
+static bool gpu_idle_is_unsaved(const struct gpu_idle *w,
+                                const struct gpu_idle_rule *rule,
+                                const struct gpu_idle_look *look)
 {
-    return look->saved > 0 && look->step > look->saved;
+    usec_t last = w->moved > w->warned ? w->moved : w->warned;
+    return look->saved > 0 && look->step > look->saved && look->now - last < rule->window;
 }
 
 /* Time that nobody measured is taken out of what was begun. */
@@ -31,6 +34,7 @@ static void gpu_idle_pass_over(struct gpu_idle *w, usec_t now)
     w->unknown = 0;
     w->since += w->since ? gap : 0;
     w->warned += w->warned ? gap : 0;
+    w->moved += w->moved ? gap : 0;
 }
 
 /* They are low. */
@@ -40,6 +44,10 @@ static enum gpu_idle_act gpu_idle_see_low(struct gpu_idle *w,
 {
     if (look->now - w->calm_since < rule->span)
         return GPU_IDLE_NOTHING; /* a part of the mean is of before */
+    if (look->step != w->step) {
+        w->step = look->step;
+        w->moved = look->now;
+    }
     if (!w->since)
         w->since = look->now - rule->span;
     if (look->now - w->since < rule->window)
@@ -49,7 +57,7 @@ static enum gpu_idle_act gpu_idle_see_low(struct gpu_idle *w,
         return GPU_IDLE_WARN;
     }
     bool is_due = rule->stops && look->now - w->warned >= rule->warn;
-    return is_due && !gpu_idle_is_unsaved(look) ? GPU_IDLE_STOP : GPU_IDLE_NOTHING;
+    return is_due && !gpu_idle_is_unsaved(w, rule, look) ? GPU_IDLE_STOP : GPU_IDLE_NOTHING;
 }
 
 enum gpu_idle_act gpu_idle_see(struct gpu_idle *w,

@@ -3,9 +3,11 @@
  *
  * Its use has to be low over the whole window. It is then warned; where its spec says `action:
  * stop` it is ended `warn` later, if it is still idle, and right after a checkpoint where it makes
- * some, so that no step is lost. Time in which a training loads, validates or saves does not count,
- * nor does the time for which its owner has said why (`argus justify`). Time that nobody measured
- * counts for nothing. All times are of one steady clock. Pure. */
+ * some, so that no step is lost; one that has made no step since it was warned, over a whole
+ * window, makes no checkpoint either and is not waited for. Time in which a training loads,
+ * validates or saves does not count, nor does the time for which its owner has said why (`argus
+ * justify`). Time that nobody measured counts for nothing. All times are of one steady clock. Pure.
+ */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,6 +39,8 @@ struct gpu_idle {
     usec_t calm_since; /* it neither loads, validates nor saves; 0: it does, or nothing was seen */
     usec_t since;      /* low; 0: it is not */
     usec_t warned;     /* 0: not */
+    usec_t moved;      /* when its step was another one, looked at while it is low */
+    int64_t step;      /* that one */
     usec_t unknown;    /* its use is not known since then; 0: it is */
 };
 

@@ -62,13 +62,28 @@ static void waits_for_a_checkpoint(void **state)
 {
     struct gpu_idle w = {0};
     (void)state;
-    const struct gpu_idle_look unsaved = {.use = 0, .step = 12, .saved = 10};
+    struct gpu_idle_look unsaved = {.use = 0, .step = 12, .saved = 10};
     const struct gpu_idle_look saved = {.use = 0, .step = 20, .saved = 20};
     const struct gpu_idle_look saves_never = {.use = 0, .step = 12};
-    assert_int_equal(first(&w, &RULE, unsaved, 100, 300, GPU_IDLE_STOP), -1);
-    assert_int_equal(first(&w, &RULE, saved, 300, 301, GPU_IDLE_STOP), 300);
+    assert_int_equal(first(&w, &RULE, unsaved, 100, 131, GPU_IDLE_STOP), -1); /* warned at 130 */
+    for (; unsaved.step < 20; unsaved.step++) /* a step each 20 minutes, for hours */
+        assert_int_equal(first(&w, &RULE, unsaved, 131 + 20 * (int)(unsaved.step - 12),
+                               151 + 20 * (int)(unsaved.step - 12), GPU_IDLE_STOP),
+                         -1);
+    assert_int_equal(first(&w, &RULE, saved, 291, 292, GPU_IDLE_STOP), 291);
     w = (struct gpu_idle){0};
     assert_int_equal(first(&w, &RULE, saves_never, 100, 300, GPU_IDLE_STOP), 145);
+}
+
+static void waits_for_no_checkpoint_of_one_that_stands_still(void **state)
+{
+    struct gpu_idle w = {0};
+    const struct gpu_idle_look still = {.use = 0, .step = 12, .saved = 10};
+    const struct gpu_idle_look unknown = {.use = NAN, .step = 12, .saved = 10};
+    (void)state;
+    assert_int_equal(first(&w, &RULE, still, 100, 150, GPU_IDLE_STOP), -1); /* warned at 130 */
+    assert_int_equal(first(&w, &RULE, unknown, 150, 200, GPU_IDLE_STOP), -1);
+    assert_int_equal(first(&w, &RULE, still, 200, 300, GPU_IDLE_STOP), 210); /* of 80, 50 unknown */
 }
 
 /* Whatever it does there, and for a span after it, whose mean is of it. */
@@ -112,6 +127,7 @@ int main(void)
         cmocka_unit_test(warns_and_then_stops),
         cmocka_unit_test(begins_anew_when_it_works_and_counts_what_is_known),
         cmocka_unit_test(waits_for_a_checkpoint),
+        cmocka_unit_test(waits_for_no_checkpoint_of_one_that_stands_still),
         cmocka_unit_test(passes_over_phases_in_which_gpus_rest),
         cmocka_unit_test(takes_a_reason),
         cmocka_unit_test(warns_no_longer_than_the_window),
