@@ -478,6 +478,13 @@ def test_columns_are_those_of_the_manual(cli, stub):
     assert row == "w1 - online 1/3/0 - - - -".split()
 
 
+def test_status_says_what_the_gpus_do(cli, stub):
+    stub.add("busy-1", state="RUNNING", gpu_util=71)
+    stub.add("dark-1", state="RUNNING")
+    assert "71 % on average in the last minutes" in " ".join(cli.ok("status", "busy-1").split())
+    assert "GPU use" not in cli.ok("status", "dark-1"), "nobody measured it"
+
+
 def test_a_loss_is_not_told_as_a_reward(cli, stub):
     curve = {"key": "x", "value": 0.25, "best": 0.25, "spark": [0.5, 0.25]}
     stub.add("sft-1", state="RUNNING", metrics={"step": 3, "loss": curve})

@@ -304,6 +304,19 @@ static void short_span_of(const json_t *o, const char *key, char out[static CLOC
         text_printf_to(out, CLOCK_TEXT_MAX, "%.1fs", s);
 }
 
+/* What its GPUs do now, where it runs and at least half of them are measured. */
+static void print_use(const struct page *p)
+{
+    double use = json_get_real(p->job, "gpu_util", -1);
+    char percent[32], text[128];
+    const char *args[] = {percent};
+    if (use < 0)
+        return;
+    text_printf(percent, "%.0f", use);
+    jobpage_line(p, "say_l_use", STYLE_PLAIN,
+                 msg_fill(p->cli->term.lang, "say_use", args, text, sizeof(text)));
+}
+
 /* The memory of the fullest of the job's GPUs, where somebody told it. */
 static void print_memory(const struct page *p)
 {
@@ -420,6 +433,7 @@ void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)
     print_attempts(&p);
     print_end(&p);
     print_training(&p);
+    print_use(&p);
     print_memory(&p);
     print_goodput(&p);
     print_paths(&p);

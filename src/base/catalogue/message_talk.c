@@ -26,6 +26,8 @@ static const struct message_row rows[] = {
     SAY("say_saturated",
         "{1}: full on {2} of the last 28 days: more may have been wanted",
         "{1}：最近 28 天有 {2} 天已满：实际需求可能更高"),
+    SAY("say_l_use", "GPU use", "GPU 利用率"),
+    SAY("say_use", "{1} % on average in the last minutes", "最近几分钟平均 {1} %"),
     SAY("say_l_gpus", "GPU memory", "显存"),
     SAY("say_mem_of", "at most {1} GiB on one GPU, which has {2}", "单卡最多 {1} GiB，容量 {2}"),
     SAY("say_mem_peak", "at most {1} GiB on one GPU", "单卡最多 {1} GiB"),
