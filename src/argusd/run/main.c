@@ -43,7 +43,7 @@ static const char usage_text[] =
     "                     refused while argusd runs; what was there is put aside; --list\n"
     "                     says which there are, --key is a copy of state_dir's backup.key\n";
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, ARENAS = 2, TRIM_BYTES = 1 << 20 };
 
 /* Made by web/; without it (-Dweb=disabled) there is none. */
 extern const struct web_file WEB_FILES[];
@@ -183,6 +183,10 @@ int main(int argc, char **argv)
     /* Small blocks beyond malloc's own cache of the thread merge at once. Else each free beside the
      * top of the heap, and there is one in each request, walks all of them. */
     (void)mallopt(M_MXFAST, 0);
+    /* What a worker of the pool freed is used by the next one, and goes back to the system from its
+     * heap's top: 14 MB of 77 with 10,000 jobs and 1,000 nodes (bench/observe memory). */
+    (void)mallopt(M_ARENA_MAX, ARENAS);
+    (void)mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
     while ((c = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
         switch (c) {
         case 'c':
