@@ -5,6 +5,7 @@ rule waits as long as its test can (`for`, `keep`, `clear_for`); what it asks st
 RULES that the page names."""
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -16,7 +17,7 @@ from agentbed import Agent, agent_yaml
 from fakeray import FakeRay
 from preload import needs_compiler, preload
 from receiver import KEY, Receiver
-from rulebed import Watch, rules_yaml, watched
+from rulebed import WITHIN, Watch, rules_yaml, watched
 from smalldisk import small_disk
 from test_hang import SHORT, steps, trains
 from test_head_lost import Head
@@ -39,6 +40,20 @@ def test_each_shipped_rule_has_its_test():
     for rule, path, test in rows:
         text = (ROOT / path).read_text()
         assert f"def {test}(" in text and f'"{rule}"' in text, rule
+
+
+def test_a_message_that_comes_late_is_none(monkeypatch):
+    """Whoever waits for one in a test learns which rule was late, and how late."""
+    monkeypatch.delenv("ARGUS_EVIDENCE", raising=False)
+    said = {"type": "incident.opened", "incident": {"alerts": [{"rule": "node_lost", "name": "w1"}]}}
+
+    class Told:
+        came = [(1000.0, json.dumps(said))]
+
+    w = Watch(None, Told())
+    assert w.hears("node_lost", 1000.0 - WITHIN)["name"] == "w1"
+    with pytest.raises(AssertionError, match=r"node_lost came after 60\.5 s"):
+        w.hears("node_lost", 1000.0 - WITHIN - 0.5)
 
 
 # ---- jobs ----

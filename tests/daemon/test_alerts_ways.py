@@ -158,6 +158,57 @@ def test_what_is_silenced_is_not_escalated(tmp_path):
             assert not boss.titled(quiet)
 
 
+def alert_of(argusd, job, state="open"):
+    """The newest of this job, in this state; None: there is none."""
+    found = [a for a in argusd.get(f"/v1/alerts?state={state}")["alerts"] if a["name"] == job]
+    return max(found, key=lambda a: int(a["id"][1:]), default=None)
+
+
+def test_what_is_silenced_while_its_message_waits_is_not_told(tmp_path):
+    with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
+        hook.answer = (503, b"later")
+        job = argusd.submit("exit 3")
+        argusd.wait_over(job)
+        until(lambda: hook.seen, "it was tried")
+        incident = incident_of(argusd, job)
+        assert tellings(argusd, incident)["hook"][0] == "on_the_way"
+        silence = {"for": "2h"}
+        assert argusd.call("POST", f"/v1/alerts/{alert_of(argusd, job)['id']}:silence", silence).status == 200
+        hook.answer = (200, b"{}")
+        until(lambda: tellings(argusd, incident) == {"hook": ("silenced", None)}, "its incident says why not")
+        assert argusd.get("/v1/receivers")["receivers"][0]["waiting"] == 0
+        argusd.kill9()
+        argusd.start()
+        other = argusd.submit("exit 3")
+        argusd.wait_over(other)
+        until(lambda: hook.titled(other), "what nobody silenced is told")
+        assert not hook.titled(job)
+        assert argusd.call("DELETE", "/v1/silences/s1").status == 200
+        until(lambda: hook.titled(job), "and this one once its silence has ended, as it is open still")
+
+
+def test_a_silence_of_an_alert_holds_when_that_comes_back(tmp_path):
+    """Under another id, and after a restart."""
+    with house(tmp_path, {}) as argusd:
+        rule = {"of": "job", "when": "gpus > 200", "text": "'{name}' is large"}
+        assert argusd.call("PUT", "/v1/alert_rules/large", rule).status == 201
+        job, other = (argusd.submit("echo held", nnodes=222, n_gpus_per_node=1) for _ in range(2))
+        first = until(lambda: alert_of(argusd, job), "its alert")["id"]
+        assert argusd.call("POST", f"/v1/alerts/{first}:silence", {"for": "2h"}).status == 200
+        assert argusd.call("PATCH", "/v1/alert_rules/large", {"off": True}).status == 200
+        until(lambda: alert_of(argusd, job, "past"), "it has ended")
+        assert argusd.call("PATCH", "/v1/alert_rules/large", {"off": False}).status == 200
+        again = until(lambda: alert_of(argusd, job, "silenced"), "it is back, and silent")
+        assert again["id"] != first and again["silenced_by"] == "s1"
+        until(lambda: alert_of(argusd, other), "another job's is not silent")
+        assert not alert_of(argusd, other, "silenced") and not alert_of(argusd, job)
+        argusd.restart()
+        assert alert_of(argusd, job, "silenced")["silenced_by"] == "s1"
+        assert argusd.get("/v1/silences")["silences"][0]["alert"] == first
+        assert argusd.call("POST", f"/v1/alerts/{again['id']}:silence", {"for": "1h"}).status == 200
+        assert [s["alert"] for s in argusd.get("/v1/silences")["silences"]] == [again["id"]]  # in place of the first
+
+
 @pytest.mark.parametrize("when", [pytest.param("a minute later", marks=pytest.mark.nightly), "after a kill"])
 def test_alertmanager_hears_again_of_all_that_is_open(tmp_path, when):
     """More than one message has, and without what has ended."""

@@ -63,6 +63,7 @@ def test_an_alert_is_told_in_the_language_of_who_asks(server, argus):  # noqa: F
     assert "acknowledged by: bob" in english
     assert "2026-11-21T10" not in english  # a time as people have it
     assert "2026-11-21T10:00:00Z" in argus("alert", "show", "a17", "--utc").stdout
+    assert "ago (2026-11-21 18:00:00 +0800)" in argus("alert", "show", "a17", TZ="CST-8").stdout
     chinese = argus("alert", "show", "a17", LANG="zh_CN.UTF-8").stdout
     assert "确认人: bob" in chinese and "acknowledged" not in chinese  # its sentence is argusd's
 

@@ -3,6 +3,7 @@
 #include "argus/show/when.h"
 
 #include <inttypes.h>
+#include <time.h>
 
 #include "base/text.h"
 
@@ -51,6 +52,18 @@ const char *when_point(const struct when *w, usec_t at, char out[static WHEN_TEX
     }
     const char *texts[] = {when_rough(at > w->now ? at - w->now : w->now - at, rough)};
     return msg_fill(w->lang, at > w->now ? "say_in" : "say_ago", texts, out, WHEN_TEXT_MAX);
+}
+
+const char *when_here(const struct when *w, usec_t at, char out[static WHEN_TEXT_MAX])
+{
+    char point[WHEN_TEXT_MAX], local[40];
+    time_t seconds = (time_t)(at / USEC_SEC);
+    struct tm tm;
+    text_copy(point, when_point(w, at, out));
+    if (at && !w->utc && localtime_r(&seconds, &tm) &&
+        strftime(local, sizeof(local), "%Y-%m-%d %H:%M:%S %z", &tm) > 0)
+        text_printf_to(out, WHEN_TEXT_MAX, "%.20s (%s)", point, local);
+    return out;
 }
 
 const char *when_lasted(const struct when *w,

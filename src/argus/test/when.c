@@ -2,6 +2,9 @@
 /* Relative and absolute times, in both languages. */
 #include "argus/show/when.h"
 
+#include <stdlib.h>
+#include <time.h>
+
 #include "base/unit.h"
 
 #define NOW ((usec_t)1800000000 * USEC_SEC)
@@ -21,6 +24,19 @@ static void test_point(void **state)
     assert_string_equal(when_point(&w, NOW - 3 * USEC_MIN, text), "3m前");
     w.utc = true;
     assert_string_equal(when_point(&w, NOW, text), "2027-01-15T08:00:00Z");
+}
+
+static void test_here(void **state)
+{
+    (void)state;
+    char text[WHEN_TEXT_MAX];
+    struct when w = {.now = NOW + 3 * USEC_MIN};
+    assert_int_equal(setenv("TZ", "CST-8", 1), 0);
+    tzset();
+    assert_string_equal(when_here(&w, 0, text), "-");
+    assert_string_equal(when_here(&w, NOW, text), "3m ago (2027-01-15 16:00:00 +0800)");
+    w.utc = true;
+    assert_string_equal(when_here(&w, NOW, text), "2027-01-15T08:00:00Z");
 }
 
 static void test_lasted(void **state)
@@ -51,6 +67,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_point),
+        cmocka_unit_test(test_here),
         cmocka_unit_test(test_lasted),
         cmocka_unit_test(test_get),
     };

@@ -102,6 +102,15 @@ static struct alert_silence *silence_put(struct alerts *as, struct alert_silence
     return s;
 }
 
+/* A row that an older argusd wrote has the id of its alert alone; alerts are read before it. */
+static void silence_upgrade(const struct alerts *as, struct alert_silence *s)
+{
+    struct incident *i;
+    const struct alert *a = s->alert && !s->rule ? alert_table_find(as->table, s->alert, &i) : NULL;
+    if (a)
+        alert_silence_cover(s, a);
+}
+
 static bool restore_silence(struct alerts *as, const struct store_entry *row)
 {
     struct alert_silence s = {0};
@@ -112,6 +121,7 @@ static bool restore_silence(struct alerts *as, const struct store_entry *row)
         return false;
     }
     as->next_silence = n >= as->next_silence ? n + 1 : as->next_silence;
+    silence_upgrade(as, &s);
     (void)silence_put(as, &s);
     return true;
 }
@@ -188,6 +198,7 @@ void alerts_start(struct alerts *as)
     as->timer.data = as;
     as->has_timer = true;
     outlets_settle_orphans(as);
+    alerts_count_ways(as);
     uint64_t every = as->config->every / USEC_MS;
     uv_timer_start(&as->timer, alerts_on_tick, every, every);
     events_tap(as->p.events, alerts_on_event, as);

@@ -6,9 +6,11 @@
  * follows of its incident, so that it holds nothing else. Where the pace of a receiver leaves fewer
  * messages than wait, people get several in one; programs get each for itself. The last part of the
  * pace is kept for what is critical: what else there is may not use up a minute of which it needs
- * the next second. If such a joined message fails, each of it goes alone. A delivery leaves the
- * store when it was taken, refused for good or given up, and its incident says so in the same
- * batch. Alertmanager forgets what is not repeated: it hears of all that is open each minute. */
+ * the next second. Each is asked before each try whether it may go still (core/alert/alert_way.h):
+ * what a silence covers meanwhile, or quiet hours hold back, is taken back. If such a joined
+ * message fails, each of it goes alone. A delivery leaves the store when it was taken, refused for
+ * good or given up, and its incident says so in the same batch. Alertmanager forgets what is not
+ * repeated: it hears of all that is open each minute. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,8 @@
 
 static const usec_t GIVE_UP_AFTER = 3 * USEC_DAY, REFRESH_EVERY = USEC_MIN;
 static const usec_t TRY_FIRST = 2 * USEC_SEC, TRY_MOST = 5 * USEC_MIN;
-enum { REFRESH_SLICE = 5, REFRESH_BYTES = 64 << 10, PACE_KEPT_PART = 6 };
+/* TAKEN_BACK_AT_ONCE: the loop is not kept by a line of which none may go any more. */
+enum { REFRESH_SLICE = 5, REFRESH_BYTES = 64 << 10, PACE_KEPT_PART = 6, TAKEN_BACK_AT_ONCE = 500 };
 
 /* ---- lines ---- */
 
@@ -284,6 +287,19 @@ static void outlet_send(struct outlet *o, const char *id, const json_t *const *p
     strv_release(&o->having);
 }
 
+static size_t outlet_take_back(struct outlet *o, struct delivery *d, enum telling_state why)
+{
+    size_t n = 0;
+    for (struct delivery *next, *x = deliveries_take_behind(&o->waiting, d); x; x = next, n++) {
+        next = x->next;
+        deliveries_gone(&o->waiting, x);
+        alerts_take_back(o->alerts, x, why);
+    }
+    return n;
+}
+
+/* The next one that may go. What was put before a silence, or before quiet hours, is asked again
+ * here; what is told instead waits as all that is put. */
 static struct delivery *outlet_pick(struct outlet *o, bool joins, int least, usec_t now)
 {
     const struct store *s = o->alerts->p.store;
@@ -292,7 +308,18 @@ static struct delivery *outlet_pick(struct outlet *o, bool joins, int least, use
                                  .fails = store_is_failing(s),
                                  .least = least,
                                  .joins = joins};
-    return deliveries_take(&o->waiting, &ask);
+    struct delivery *d = NULL;
+    size_t back = 0;
+    while (back < TAKEN_BACK_AT_ONCE && (d = deliveries_take(&o->waiting, &ask))) {
+        enum telling_state why = alerts_ask_again(o->alerts, d);
+        if (why == TELLING_ON_THE_WAY)
+            break;
+        back += outlet_take_back(o, d, why);
+        d = NULL;
+    }
+    if (back)
+        alerts_tell_anew(o->alerts);
+    return d;
 }
 
 static void outlet_log(struct outlet *o)

@@ -54,6 +54,8 @@ void alerts_deliver(struct alerts *as,
     d->severity = form->severity;
     d->at_once = form->at_once;
     d->payload = xstrdup(payload);
+    if (form->way)
+        field_assign(&alert_way_table, &d->way, form->way, FIELD_STORED);
     d->at = clock_wall();
     delivery_store(as, d);
     d->batch = store_batch(as->p.store);
@@ -120,6 +122,7 @@ void alerts_forget(struct alerts *as, const struct incident *i)
 static enum telling_state incident_put(const struct incident *view,
                                        enum alert_what what,
                                        const char *receiver,
+                                       const struct alert_way *way,
                                        usec_t now,
                                        void *arg)
 {
@@ -128,6 +131,7 @@ static enum telling_state incident_put(const struct incident *view,
     struct delivery_form form = {.receiver = receiver,
                                  .incident = view->id,
                                  .user = incident_user(view),
+                                 .way = way,
                                  .severity = view->severity,
                                  .at_once = str_starts(view->cause, "argusd/")};
     enum telling_state s = alerts_has_room(as, &form);
@@ -171,16 +175,60 @@ void alerts_settle_all(struct alerts *as, usec_t now)
     settle_some(as, true, now);
 }
 
+static struct alert_way_of delivery_way(const struct delivery *d)
+{
+    return (struct alert_way_of){.incident = d->incident, .receiver = d->receiver, .way = &d->way};
+}
+
 void alerts_settled(struct alerts *as,
                     const struct delivery *d,
                     enum telling_state state,
                     const char *why)
 {
+    struct alert_way_of m = delivery_way(d);
     struct incident *i = d->incident ? incident_find(as->table, d->incident) : NULL;
+    bool was_dirty = i && i->is_dirty;
+    i = alert_way_end(as->table, &m, state, why);
     if (!i)
         return; /* a test message, or one of an incident that is forgotten */
-    bool was_dirty = i->is_dirty;
-    incident_settle(i, d->receiver, state, why);
     i->is_dirty = was_dirty;
     incident_write(i, incident_put_row, as);
+}
+
+enum telling_state alerts_ask_again(const struct alerts *as, const struct delivery *d)
+{
+    struct alert_way_of m = delivery_way(d);
+    struct alert_silences silences = {as->silences, as->n_silences};
+    return alert_way_ask(as->table, &m, as->config, silences, clock_wall());
+}
+
+void alerts_take_back(struct alerts *as, struct delivery *d, enum telling_state why)
+{
+    struct alert_way_of m = delivery_way(d);
+    log_info("alerts", "the message '%s' to receiver '%s' is taken back: %s", d->id, d->receiver,
+             telling_state_names[why]);
+    alert_way_take_back(as->table, &m, why);
+    store_remove_entry(as->p.store, ALERTS_ENTRY_DELIVERY, d->id);
+    delivery_free(d);
+}
+
+void alerts_tell_anew(struct alerts *as)
+{
+    bool was_seeing = as->seeing;
+    as->seeing = true;
+    alerts_settle(as, clock_wall());
+    as->seeing = was_seeing;
+}
+
+static void count_way(const struct delivery *d, void *arg)
+{
+    const struct alerts *as = arg;
+    struct alert_way_of m = delivery_way(d);
+    alert_way_restore(as->table, &m);
+}
+
+void alerts_count_ways(struct alerts *as)
+{
+    for (size_t i = 0; i < as->n_outlets; i++)
+        deliveries_each(&as->outlets[i].waiting, count_way, as);
 }

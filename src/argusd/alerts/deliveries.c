@@ -31,6 +31,7 @@ static const struct field delivery_rows[] = {
     DELIVERY("severity", FIELD_ENUM, severity, .names = alert_severity_names),
     DELIVERY("at", FIELD_TIME, at),
     DELIVERY("having", FIELD_STRV, having),
+    DELIVERY("way", FIELD_OBJECT, way, .of = &alert_way_table),
 };
 const struct field_table delivery_table = FIELD_TABLE(NULL, delivery_rows, delivery);
 
@@ -163,6 +164,24 @@ void deliveries_restore(struct deliveries *q, struct delivery *taken)
 void deliveries_put_back(struct deliveries *q, struct delivery *taken)
 {
     deliveries_insert(q, taken);
+}
+
+struct delivery *deliveries_take_behind(struct deliveries *q, struct delivery *taken)
+{
+    struct delivery *all = taken;
+    for (struct delivery_thread *t; (t = thread_find(q, taken->incident));) {
+        struct delivery *d = thread_take_first(q, t);
+        d->next = all;
+        all = d;
+    }
+    return all;
+}
+
+void deliveries_each(const struct deliveries *q, delivery_each_f each, void *arg)
+{
+    for (size_t i = 0; i < q->n_threads; i++)
+        for (const struct delivery *d = q->threads[i].first; d; d = d->next)
+            each(d, arg);
 }
 
 void deliveries_gone(struct deliveries *q, const struct delivery *d)

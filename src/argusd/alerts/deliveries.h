@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/field.h"
 #include "base/strv.h"
-#include "core/alert/incident.h"
+#include "core/alert/alert_way.h"
 
 enum {
     DELIVERY_ID_MAX = 40,
@@ -35,10 +35,12 @@ struct delivery {
     bool goes_alone;                     /* it has failed, alone or with others */
     bool at_once;                        /* of argusd's own trouble: its store may be what fails */
     struct strv having;                  /* of a mail: addresses that have it; in its row, too */
+    struct alert_way way;                /* what it tells of */
 };
 /* What a message is about. Borrowed. */
 struct delivery_form {
     const char *receiver, *incident, *user;
+    const struct alert_way *way; /* NULL: a test */
     int severity;
     bool at_once;
 };
@@ -74,5 +76,11 @@ struct deliveries_ask {
 struct delivery *deliveries_take(struct deliveries *q, const struct deliveries_ask *ask);
 /* It was not taken: back to its place. */
 void deliveries_put_back(struct deliveries *q, struct delivery *taken);
+/* One that was taken out is not to go: with it all of its incident that wait behind it are taken
+ * out, too. The newest first, the one itself last. */
+struct delivery *deliveries_take_behind(struct deliveries *q, struct delivery *taken);
+typedef void (*delivery_each_f)(const struct delivery *d, void *arg);
+/* Those that wait. */
+void deliveries_each(const struct deliveries *q, delivery_each_f each, void *arg);
 /* It is settled. The caller frees it. */
 void deliveries_gone(struct deliveries *q, const struct delivery *d);

@@ -108,6 +108,66 @@ static void test_an_incident_keeps_its_order(void **state)
     deliveries_release(&q);
 }
 
+static void count_one(const struct delivery *d, void *arg)
+{
+    (void)d;
+    ++*(size_t *)arg;
+}
+
+/* One is not to go: what follows of its incident comes with it, and nothing else. */
+static void test_what_is_behind_one(void **state)
+{
+    static const int newest_first[] = {ALERT_CRITICAL, ALERT_WARNING, ALERT_INFO};
+    struct deliveries q = {0};
+    size_t waiting = 0;
+    (void)state;
+    for (int severity = ALERT_INFO; severity <= ALERT_CRITICAL; severity++)
+        add(&q, "i1", "alice", severity);
+    add(&q, "i2", NULL, ALERT_INFO);
+    deliveries_each(&q, count_one, &waiting);
+    assert_int_equal(waiting, 4);
+    struct delivery *d = deliveries_take_behind(&q, next_of(&q, 0));
+    for (size_t i = 0; i < array_len(newest_first); i++) {
+        struct delivery *next = d->next;
+        assert_string_equal(d->incident, "i1");
+        assert_int_equal(d->severity, newest_first[i]);
+        deliveries_gone(&q, d);
+        delivery_free(d);
+        d = next;
+    }
+    assert_null(d);
+    takes(&q, "i2");
+    takes(&q, NULL);
+    deliveries_release(&q);
+}
+
+/* What a message tells of is in its row; in one of before it is not. */
+static void test_the_way_is_in_the_row(void **state)
+{
+    struct delivery d = {.receiver = xstrdup("r0"), .payload = xstrdup("{}")}, read = {0};
+    struct delivery old = {0};
+    (void)state;
+    strv_add(&d.way.names, "a1");
+    strv_add(&d.way.names, "a2");
+    strv_add(&d.way.fresh, "a2");
+    d.way.begun = true;
+    d.way.severity = ALERT_CRITICAL;
+    d.way.told = TELLING_NOTHING;
+    _cleanup_(freep) char *row = field_to_text(&delivery_table, &d, FIELD_STORED, FIELD_ROW);
+    assert_true(field_from_text(&delivery_table, row, FIELD_STORED, &read));
+    assert_int_equal(read.way.names.n, 2);
+    assert_string_equal(read.way.fresh.v[0], "a2");
+    assert_true(read.way.begun);
+    assert_int_equal(read.way.severity, ALERT_CRITICAL);
+    assert_int_equal(read.way.told, TELLING_NOTHING);
+    assert_true(
+        field_from_text(&delivery_table, "{\"id\":\"m\",\"receiver\":\"r0\"}", FIELD_STORED, &old));
+    assert_int_equal(old.way.names.n, 0);
+    field_release(&delivery_table, &d);
+    field_release(&delivery_table, &read);
+    field_release(&delivery_table, &old);
+}
+
 static void test_rows_of_the_store_go_by_their_time(void **state)
 {
     static const usec_t at[] = {30, 10, 20};
@@ -202,6 +262,8 @@ int main(void)
         cmocka_unit_test(test_users_take_turns),
         cmocka_unit_test(test_an_incident_keeps_its_order),
         cmocka_unit_test(test_rows_of_the_store_go_by_their_time),
+        cmocka_unit_test(test_what_is_behind_one),
+        cmocka_unit_test(test_the_way_is_in_the_row),
         cmocka_unit_test(test_what_fails_holds_nothing),
         cmocka_unit_test(test_only_what_is_on_disk_and_severe_enough),
         cmocka_unit_test(test_shares),

@@ -34,6 +34,7 @@ extern const struct message_family message_refusal;    /* of the API */
 extern const struct message_family message_form;       /* how a YAML or JSON text is read */
 extern const struct message_family message_spec;       /* JobSpec, NodeSpec, preset */
 extern const struct message_family message_conf;       /* argus.yaml, rules */
+extern const struct message_family message_fact;       /* facts of alerts, severities */
 extern const struct message_family message_thing;      /* what people keep: presets, data, users */
 extern const struct message_family message_check;      /* found before a job starts: preflight */
 extern const struct message_family message_class;      /* class_… of err.h */

@@ -89,11 +89,27 @@ static bool incident_shows(const struct incident_told *r, const struct alert *a)
     return !r->sees || r->sees(a, r->arg);
 }
 
+static const char *severity_word(const struct incident_told *r, int severity)
+{
+    char code[40];
+    text_printf(code, "severity_%s", alert_severity_names[severity]);
+    return message_words(message_code(code), r->in);
+}
+
+/* In the reader's words; as it is where a row of the store has a fact that none knows any more. */
+static const char *fact_word(const struct incident_told *r, const char *fact)
+{
+    char code[80];
+    text_printf(code, "fact_%s", fact);
+    const char *known = message_code(code);
+    return known ? message_words(known, r->in) : fact;
+}
+
 static void incident_summary(const struct incident_told *r, const struct incident *i, usec_t now)
 {
     char at[CLOCK_TEXT_MAX], cost[64];
     report_list(&r->r, true);
-    report_item(&r->r, report_words[TOLD_SEVERITY][r->in], alert_severity_names[i->severity]);
+    report_item(&r->r, report_words[TOLD_SEVERITY][r->in], severity_word(r, i->severity));
     report_item(&r->r, report_words[TOLD_CAUSE][r->in], incident_cause(i, r->sees, r->arg));
     report_item(&r->r, report_words[TOLD_WHEN][r->in], clock_to_string(i->opened_at, at));
     report_item(&r->r, report_words[TOLD_UNTIL][r->in],
@@ -118,6 +134,20 @@ static void report_alert(const struct incident_told *r, const struct alert *a)
     buf_release(&fix);
 }
 
+static void report_value(const struct incident_told *r,
+                         const struct alert *a,
+                         const char *name,
+                         const json_t *v,
+                         struct buf *out)
+{
+    _cleanup_(freep) char *hole = xasprintf("{%s}", name);
+    const char *word = json_string_value(v);
+    if (str_eq(word, "yes") || str_eq(word, "no"))
+        (void)buf_adds(out, fact_word(r, *word == 'y' ? "is_yes" : "is_no"));
+    else
+        alert_fill(hole, a->args, r->in, out);
+}
+
 /* What was seen of it, in the order of its facts: "state is offline, wanted is yes". */
 static void report_evidence(const struct incident_told *r, const struct alert *a)
 {
@@ -134,10 +164,9 @@ static void report_evidence(const struct incident_told *r, const struct alert *a
     json_object_foreach (args, name, v) {
         if (str_eq(name, "name") || json_is_null(v))
             continue;
-        (void)buf_addf(&text, "%s%s %s ", n++ > 0 ? report_words[TOLD_COMMA][r->in] : "", name,
-                       report_words[TOLD_IS][r->in]);
-        _cleanup_(freep) char *hole = xasprintf("{%s}", name);
-        alert_fill(hole, a->args, r->in, &text);
+        (void)buf_addf(&text, "%s%s %s ", n++ > 0 ? report_words[TOLD_COMMA][r->in] : "",
+                       fact_word(r, name), report_words[TOLD_IS][r->in]);
+        report_value(r, a, name, v, &text);
     }
     report_item(&r->r, NULL, buf_str(&text));
     buf_release(&text);

@@ -70,7 +70,10 @@ static const struct field silence_rows[] = {
             FIELD_STR,
             alert,
             .flags = FIELD_STORED | FIELD_SHOWN,
-            .doc = "this one alone, by its id"),
+            .doc = "what this one is about alone, by its id, also when that comes back as another"),
+    SILENCE("rule", FIELD_STR, rule, .flags = FIELD_STORED),
+    SILENCE("kind", FIELD_STR, kind, .flags = FIELD_STORED),
+    SILENCE("name", FIELD_STR, name, .flags = FIELD_STORED),
     SILENCE("from", FIELD_TIME, from, .flags = FIELD_STORED | FIELD_SHOWN),
     SILENCE("until", FIELD_TIME, until, .flags = FIELD_STORED | FIELD_SHOWN),
     SILENCE("by", FIELD_STR, by, .flags = FIELD_STORED | FIELD_SHOWN | FIELD_ALWAYS),
@@ -338,9 +341,35 @@ bool alert_matches(const struct alert_match *m, const struct alert *a)
            match_list(&m->users, a->owner) && match_list(&m->names, a->name);
 }
 
+void alert_silence_cover(struct alert_silence *s, const struct alert *a)
+{
+    if (!s->alert)
+        s->alert = xstrdup(a->id);
+    set_str(&s->rule, a->rule);
+    set_str(&s->kind, alert_of_names[a->of]);
+    set_str(&s->name, a->name);
+}
+
+bool alert_silence_is_again(const struct alert_silence *s, const struct alert_silence *other)
+{
+    if (!s->alert || !other->alert)
+        return false;
+    return str_eq(s->alert, other->alert) ||
+           (s->rule && str_eq(s->rule, other->rule) && str_eq(s->kind, other->kind) &&
+            str_eq(s->name, other->name));
+}
+
+static bool silence_is_about(const struct alert_silence *s, const struct alert *a)
+{
+    if (!s->alert || str_eq(s->alert, a->id))
+        return true;
+    return s->rule && str_eq(s->rule, a->rule) && str_eq(s->kind, alert_of_names[a->of]) &&
+           str_eq(s->name, a->name);
+}
+
 bool alert_silence_holds(const struct alert_silence *s, const struct alert *a, usec_t now)
 {
-    return now >= s->from && now < s->until && (!s->alert || str_eq(s->alert, a->id)) &&
+    return now >= s->from && now < s->until && silence_is_about(s, a) &&
            alert_matches(&s->match, a);
 }
 

@@ -83,12 +83,19 @@ struct alert_silence {
     struct alert_match match;
     usec_t from, until;
     char *by, *note;
-    char *alert; /* only this one, by id; NULL */
+    char *alert; /* only what this one is about, by its id; NULL */
+    /* Which is this rule about this subject, under whichever id it comes back. NULL in a row that
+     * an older argusd wrote: then the id alone. */
+    char *rule, *kind, *name;
 };
 extern const struct field_table alert_silence_table;
 /* Fields of match that say nothing: a silence of everything. */
 bool alert_match_is_open(const struct alert_match *m);
 bool alert_matches(const struct alert_match *m, const struct alert *a);
+/* It silences what this alert is about. */
+void alert_silence_cover(struct alert_silence *s, const struct alert *a);
+/* Both silence what one alert is about, the same. */
+bool alert_silence_is_again(const struct alert_silence *s, const struct alert_silence *other);
 bool alert_silence_holds(const struct alert_silence *s, const struct alert *a, usec_t now);
 
 bool alert_is_silenced(const struct alert_silence *silences,

@@ -572,7 +572,7 @@ struct incident *alert_table_expire(struct alert_table *t)
         if (!t->v[i]->open) {
             closed++;
             oldest = i;
-            oldest_told = t->v[i]->told_end ? i : oldest_told;
+            oldest_told = t->v[i]->told_end && !incident_waits(t->v[i]) ? i : oldest_told;
         }
     if (closed > INCIDENTS_CLOSED_MAX && closed <= INCIDENTS_UNTOLD_MAX)
         oldest = oldest_told;

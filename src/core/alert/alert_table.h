@@ -6,8 +6,8 @@
  * that it suspects and that has an open incident. When an incident of a cause opens, young ones
  * whose alerts all suspect that cause merge into it. An incident is open while one of its alerts
  * is; what comes back soon reopens it, so that what flaps is told once. One that is full of alerts
- * of which something may still be told is followed by another of the same cause. What is pending is
- * in memory only.
+ * of which something may still be told, to anybody, is followed by another of the same cause. What
+ * is pending is in memory only.
  *
  * Each change marks its incident (is_dirty): the owner takes marked ones, stores them and tells;
  * their alerts' news are whole until he clears them with incident_took(). Pure. */
@@ -69,6 +69,6 @@ struct incident *incident_find(const struct alert_table *t, const char *id);
 size_t alert_table_incidents(const struct alert_table *t);
 /* The oldest first. NULL behind the last. */
 struct incident *incident_at(const struct alert_table *t, size_t i);
-/* One that is over, told, and too many: taken out, to be forgotten by the owner and freed. NULL:
- * none. */
+/* One that is over, told, and too many: taken out, to be forgotten by the owner and freed. One of
+ * which a message is on its way waits for what becomes of that. NULL: none. */
 struct incident *alert_table_expire(struct alert_table *t);

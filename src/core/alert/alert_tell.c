@@ -90,12 +90,17 @@ static void want_add(struct want *w,
 static void tell_gather(struct tell *x)
 {
     for (size_t k = 0; k < x->i->alerts.n; k++) {
-        const struct alert *a = incident_alert(x->i, k);
+        struct alert *a = incident_alert(x->i, k);
         struct strv to = {0};
         bool hidden = tell_hides(x, a);
         alert_route(x->p->config, a, &to);
-        for (size_t r = 0; r < to.n; r++)
-            want_add(want_of(x, to.v[r]), x->i, a, hidden, !strv_has(&a->told, to.v[r]));
+        a->is_told = true;
+        for (size_t r = 0; r < to.n; r++) {
+            bool is_news = !strv_has(&a->told, to.v[r]);
+            want_add(want_of(x, to.v[r]), x->i, a, hidden, is_news);
+            if (is_news && alert_config_find(x->p->config, to.v[r]))
+                a->is_told = false;
+        }
         for (size_t r = 0; r < a->told.n; r++)
             if (!strv_has(&to, a->told.v[r]))
                 want_add(want_of(x, a->told.v[r]), x->i, a, hidden, false);
@@ -129,12 +134,37 @@ static struct incident tell_view(const struct tell *x)
     return view;
 }
 
+static void tell_way(const struct tell *x,
+                     const char *receiver,
+                     int severity,
+                     struct alert_way *ret)
+{
+    const struct telling *t = incident_telling(x->i, receiver);
+    *ret = (struct alert_way){.severity = severity, .told = TELLING_NOTHING};
+    if (t) {
+        ret->begun = t->begun;
+        ret->escalated = t->escalated;
+        ret->told = t->severity;
+        ret->at = t->at;
+        ret->messages = t->messages;
+    }
+    for (size_t k = 0; k < x->i->alerts.n; k++) {
+        const struct alert *a = incident_alert(x->i, k);
+        if (tell_hides(x, a))
+            continue;
+        strv_add(&ret->names, a->id);
+        if (!strv_has(&a->told, receiver))
+            strv_add(&ret->fresh, a->id);
+    }
+}
+
 static void tell_mark(struct tell *x, const char *receiver)
 {
     for (size_t k = 0; k < x->i->alerts.n; k++) {
         struct alert *a = incident_alert(x->i, k);
         if (!tell_hides(x, a) && !strv_has(&a->told, receiver)) {
             strv_add(&a->told, receiver);
+            a->waits++;
             incident_touch(x->i, a);
         }
     }
@@ -156,20 +186,34 @@ static void tell_note(struct tell *x, const char *receiver, enum telling_state w
         incident_settle(x->i, receiver, why_not, NULL);
 }
 
+/* If the message that is put now is taken back, this is what became of the last one. */
+static void telling_keep(struct telling *t)
+{
+    if (t->state != TELLING_TAKEN && t->state != TELLING_REFUSED && t->state != TELLING_GIVEN_UP)
+        return;
+    t->became = t->state;
+    set_str(&t->became_why, t->why);
+}
+
 static enum telling_state tell_put(struct tell *x,
                                    const char *receiver,
                                    enum alert_what what,
                                    int severity)
 {
     struct incident view = tell_view(x);
-    enum telling_state s = x->p->put(&view, what, receiver, x->now, x->p->arg);
+    struct alert_way way;
+    tell_way(x, receiver, severity, &way);
+    enum telling_state s = x->p->put(&view, what, receiver, &way, x->now, x->p->arg);
+    field_release(&alert_way_table, &way);
     free(view.alerts.v);
     if (s != TELLING_ON_THE_WAY) {
         tell_note(x, receiver, s);
         return s;
     }
-    incident_settle(x->i, receiver, s, NULL);
     struct telling *t = incident_telling_make(x->i, receiver, (int)s);
+    telling_keep(t);
+    incident_settle(x->i, receiver, s, NULL);
+    t->waits++;
     t->begun = true;
     t->severity = severity > t->severity ? severity : t->severity;
     t->at = x->now;

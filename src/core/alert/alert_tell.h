@@ -10,13 +10,16 @@
 #pragma once
 #include "core/alert/alert_route.h"
 #include "core/alert/alert_text.h"
+#include "core/alert/alert_way.h"
 
-/* Puts a message on its way. view: the incident as it may be told, without silenced alerts;
- * borrowed. The answer is TELLING_ON_THE_WAY, or why not: _NOT_THERE; _FULL, which is tried again
- * at the next look; _SHARE, which is tried again only while the incident is open. */
+/* Puts a message on its way. view: the incident as it may be told, without silenced alerts; way:
+ * with what it is asked again before it is sent, and taken back. Both borrowed. The answer is
+ * TELLING_ON_THE_WAY, or why not: _NOT_THERE; _FULL, which is tried again at the next look; _SHARE,
+ * which is tried again only while the incident is open. */
 typedef enum telling_state (*tell_put_f)(const struct incident *view,
                                          enum alert_what what,
                                          const char *receiver,
+                                         const struct alert_way *way,
                                          usec_t now,
                                          void *arg);
 

@@ -73,6 +73,8 @@ static const struct field telling_rows[] = {
     TELLING("begun", FIELD_BOOL, begun, .flags = FIELD_STORED),
     TELLING("ended", FIELD_BOOL, ended, .flags = FIELD_STORED),
     TELLING("escalated", FIELD_BOOL, escalated, .flags = FIELD_STORED),
+    TELLING("became", FIELD_ENUM, became, .names = telling_state_names, .flags = FIELD_STORED),
+    TELLING("became_why", FIELD_STR, became_why, .flags = FIELD_STORED),
 };
 const struct field_table telling_table = FIELD_TABLE("Telling", telling_rows, telling);
 
@@ -142,12 +144,25 @@ const char *incident_user(const struct incident *i)
 
 /* ---- room ---- */
 
-/* An alert that is over and was told makes room; the table knows nobody else who could want it. */
+bool incident_waits(const struct incident *i)
+{
+    bool any = false;
+    for (size_t k = 0; k < i->tellings.n; k++)
+        any = any || incident_telling_at(i, k)->waits;
+    for (size_t k = 0; k < i->alerts.n; k++)
+        any = any || incident_alert(i, k)->waits;
+    return any;
+}
+
+static bool alert_is_spare(const struct incident *i, const struct alert *a)
+{
+    return !a->open && !a->waits && (a->is_told || i->told_end);
+}
+
 static size_t incident_first_spare(const struct incident *i)
 {
     size_t k = 0;
-    while (k < i->alerts.n &&
-           (incident_alert(i, k)->open || (!incident_alert(i, k)->told.n && !i->told_end)))
+    while (k < i->alerts.n && !alert_is_spare(i, incident_alert(i, k)))
         k++;
     return k;
 }

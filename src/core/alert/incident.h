@@ -43,8 +43,10 @@ struct alert {
     /* not stored */
     usec_t clear_since;
     uint64_t round;
-    unsigned news; /* enum alert_news, since the incident was taken */
-    bool is_dirty; /* its row is older than it */
+    unsigned waits; /* messages on their way that are the first to tell their receivers of it */
+    bool is_told;   /* each receiver that its routes name, when it was looked at last */
+    unsigned news;  /* enum alert_news, since the incident was taken */
+    bool is_dirty;  /* its row is older than it */
 };
 
 /* What became of the last message to a receiver, or why there was none. X(enumerator, word) */
@@ -75,6 +77,11 @@ struct telling {
     bool escalated;
     usec_t at;        /* of the last message */
     int64_t messages; /* that were put on their way */
+    /* What became of the message before, where one is on the way; TELLING_ON_THE_WAY: of none. */
+    int became;
+    char *became_why;
+    /* not stored */
+    unsigned waits; /* messages that are on their way */
 };
 
 struct incident {
@@ -122,7 +129,10 @@ void incident_took(struct incident *i);
 size_t incident_open_alerts(const struct incident *i);
 /* The user whose things all of it is about; NULL: nobody's, or of several. Borrowed. */
 const char *incident_user(const struct incident *i);
-/* Is there a place for one more alert? One that is over and was told makes one. */
+/* A message of it, or that was the first to tell of one of its alerts, is on its way. */
+bool incident_waits(const struct incident *i);
+/* Is there a place for one more alert? One that is over makes one, once each receiver that its
+ * routes name was told of it and no message that named it first is on its way any more. */
 bool incident_has_room(const struct incident *i);
 /* Which alert goes before one more comes; alerts.n: none has to, or none may. */
 size_t incident_spare(const struct incident *i);

@@ -15,6 +15,7 @@
 
 #include "base/digest/hash.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "base/unit_message.h"
 #include "core/alert/alert_cause.h"
 #include "core/alert/alert_form.h"
@@ -489,7 +490,7 @@ static void test_an_event_writes_what_it_changed(void **state)
     assert_int_equal(write_first(&w).rows, 2);
 
     incident_alert(of, 0)->open = false; /* one that is over and was told makes room for another */
-    strv_add(&incident_alert(of, 0)->told, "ops");
+    incident_alert(of, 0)->is_told = true;
     lose_jobs(&w, 1000, 1001, T);
     struct written dropped = write_first(&w);
     assert_int_equal(dropped.rows, 3);
@@ -822,6 +823,9 @@ static void test_report(void **state)
     incident_report(i, true, MESSAGE_CHINESE, T + USEC_HOUR, NULL, NULL, &out);
     assert_null(strstr(buf_str(&out), "<b>"));
     assert_non_null(strstr(buf_str(&out), "64.00 GPU")); /* 8 jobs x 8 GPUs x 1 hour */
+    assert_non_null(strstr(buf_str(&out), "存活 为 否"));
+    assert_non_null(strstr(buf_str(&out), "严重"));
+    assert_null(strstr(buf_str(&out), "critical"));
     buf_reset(&out);
     incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
     assert_non_null(strstr(buf_str(&out), "# Incident i1"));
@@ -835,6 +839,24 @@ static void test_report(void **state)
     assert_non_null(strstr(buf_str(&out), "x \\| y"));
     buf_release(&out);
     world_end(&w);
+}
+
+static void test_each_fact_has_its_word(void **state)
+{
+    char code[80];
+    (void)state;
+    for (size_t of = 0; of < ALERT_OF_END; of++)
+        for (const char *at = alert_of_facts[of]; *at;) {
+            size_t n = strcspn(at, " ");
+            text_printf(code, "fact_%.*s", (int)n, at);
+            if (!message_code(code))
+                fail_msg("message_fact.c has no row '%s'", code);
+            at += n + (at[n] == ' ');
+        }
+    for (size_t k = 0; k <= ALERT_CRITICAL; k++) {
+        text_printf(code, "severity_%s", alert_severity_names[k]);
+        assert_non_null(message_code(code));
+    }
 }
 
 static bool sees_nodes(const struct alert *a, void *arg)
@@ -896,6 +918,7 @@ int main(void)
         cmocka_unit_test(test_filling),
         cmocka_unit_test(test_a_fact_that_is_a_message),
         cmocka_unit_test(test_report),
+        cmocka_unit_test(test_each_fact_has_its_word),
     };
     hash_init();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,7 +173,7 @@ static void alert_time(struct cli *cli,
                        const struct seen *seen)
 {
     char at[WHEN_TEXT_MAX];
-    alert_line(cli, word, when_point(&seen->when, when_get(o, key), at));
+    alert_line(cli, word, when_here(&seen->when, when_get(o, key), at));
 }
 
 static void alert_print(struct cli *cli, const json_t *alert, const struct seen *seen)
@@ -311,7 +311,10 @@ static const struct command ALERT_COMMANDS[] = {
     {.name = "alert silence",
      ONE("ID"),
      .summary = "send no messages of an alert for a while",
-     .text = "The alert stays in 'argus alert ls --state silenced'.",
+     .text =
+         "The alert stays in 'argus alert ls --state silenced'. What it is about, this rule and "
+         "this thing, stays silent when it ends and comes back as another alert, and a message "
+         "that waits for its receiver is not sent any more.",
      .example = "argus alert silence a17 --for 2h --note 'disk is being replaced'",
      OPTS(SILENCE_OPTS),
      .ask = {.method = "POST",

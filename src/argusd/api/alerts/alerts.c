@@ -328,15 +328,15 @@ static int silence_check(struct resource_ask *q, const void *old, void *asked)
     return message_refuse(&q->err, ERR_BAD_SPEC, "silences_all", MESSAGE_NO_ARGS);
 }
 
-/* A second silence of an alert by the same user takes the place of his first. Users, who silence
- * their own alerts one by one, leave places to admins. */
-static int silence_make_room(struct resource_ask *q, const char *alert)
+/* A second silence by the same user of what an alert is about takes the place of his first. Users,
+ * who silence their own alerts one by one, leave places to admins. */
+static int silence_make_room(struct resource_ask *q, const struct alert_silence *made)
 {
     const struct alert_silence *s;
     size_t his = 0, of_alerts = 0;
     for (size_t i = 0; (s = alerts_silence_at(q->a->alerts, i));) {
         bool is_his = str_eq(s->by, q->who.user);
-        if (alert && is_his && str_eq(s->alert, alert)) {
+        if (is_his && alert_silence_is_again(s, made)) {
             alerts_silence_remove(q->a->alerts, s); /* the next one has its place */
             continue;
         }
@@ -356,7 +356,7 @@ static const void *silence_put_form(struct resource_ask *q,
                                     usec_t lasts)
 {
     const struct alert_silence *s = NULL;
-    if (silence_make_room(q, taken->alert) < 0)
+    if (silence_make_room(q, taken) < 0)
         return NULL;
     taken->from = clock_wall();
     taken->until = taken->from + lasts;
@@ -415,7 +415,8 @@ static void alert_silence(struct http_req *req, void *app)
     else if (lasts < USEC_SEC || lasts > SILENCE_MOST_DAYS * USEC_DAY)
         r = message_refuse(&q.err, ERR_BAD_REQUEST, "silence_span",
                            MESSAGE_ARGS(MESSAGE_NUM("most", SILENCE_MOST_DAYS)));
-    s.alert = r < 0 ? NULL : xstrdup(at->a->id);
+    if (r >= 0)
+        alert_silence_cover(&s, at->a);
     set_str(&s.note, body ? json_get_str(body, "note", NULL) : NULL);
     const struct alert_silence *made = r < 0 ? NULL : silence_put_form(&q, &s, lasts);
     if (made)
@@ -461,7 +462,7 @@ static const struct http_route rows[] = {
            alert_silence,
            "/v1/alerts/{alert}:silence",
            USER,
-           "tell nobody of this alert for a while",
+           "tell nobody for a while of what this alert is about, also when that comes back",
            .request_schema = "AlertSilence",
            .reply_schema = "Alert"),
     RESOURCE_LIST(&silence_noun,
