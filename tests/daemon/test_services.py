@@ -32,13 +32,13 @@ def machines():
 
 
 class Bed:
-    def __init__(self, tmp, version="2.60.0"):
-        self.home = tmp
+    def __init__(self, tmp, version="2.60.0", serve=""):
+        self.home, self.serve_more = tmp, serve
         self.ray = FakeRay(version, nodes=machines(), state=tmp / "ray")
 
     def __enter__(self):
         self.ray.start()
-        more = f"serve: {{port: {free_port()}}}"
+        more = f"serve: {{port: {free_port()}{self.serve_more}}}"
         self.argusd = Argusd(self.home, self.ray.url, more=more)
         self.ray.settings(serve_key_file=str(self.argusd.root / "argus/serve/key"))
         self.argusd.__enter__()

@@ -169,7 +169,7 @@ static void call_service(struct http_req *req, void *app)
     struct err err = {0};
     if (service_target(a->serving, http_req_param(req, "name"), http_req_principal(req), &target,
                        &err) < 0) {
-        api_fail(req, &err, 0);
+        service_refuse(a->serving, req, &err);
         return;
     }
     if (call_refuse_busy(req, a, &target))

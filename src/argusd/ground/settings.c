@@ -254,6 +254,8 @@ static const struct field keys[] = {
     {"serve.gate", FIELD_ENUM, AT(serve_gate), "key", .names = gate_words,
      .doc = "what keeps others from Ray Serve's port: key is argusd's gate in its proxies, tried "
             "before anything is deployed; firewall means that you have a firewall that does"},
+    {"serve.idle_least", FIELD_SPAN, AT(serve_idle_least), "1m", 1, 86400,
+     .doc = "the shortest time without a request after which a service may be made to sleep"},
     {"trial", FIELD_BOOL, AT(trial), "true",
      .doc = "a short run without GPUs before each job of verl; false: only the preflight"},
     {"ports", FIELD_PAIRS, AT(given_ports),

@@ -47,7 +47,8 @@ struct settings {
     char *notebooks_listen, *notebooks_url; /* both or neither */
     double submits_per_second;
     int64_t serve_port;
-    int serve_gate; /* enum serve_gate */
+    int serve_gate;          /* enum serve_gate */
+    usec_t serve_idle_least; /* of a service's `idle` */
     usec_t start_deadline, reclaim_grace;
     usec_t flow_quantum, flow_back_within;
     bool trial;

@@ -15,6 +15,7 @@
 #include "base/err.h"
 
 struct http_principal;
+struct http_req;
 struct serving;
 
 enum {
@@ -54,12 +55,17 @@ struct service_target {
 
 /* Where this user's next request to the service goes. ERR_NOT_FOUND: there is no such service, or
  * he may not see it. ERR_FORBIDDEN: he may see it and not call it. ERR_UNAVAILABLE: no replica is
- * ready; the sentence says why, as `argus service status` does. */
-must_check int service_target(const struct serving *sv,
+ * ready; the sentence says why, as `argus service status` does. A service that sleeps is woken by
+ * this, in his name, and says that it is. */
+must_check int service_target(struct serving *sv,
                               const char *name,
                               const struct http_principal *who,
                               struct service_target *ret,
                               struct err *err);
+
+/* Answers the request, whose path names the service, with what service_target() refused it with,
+ * and with the time after which it may be asked again where it is being woken. */
+void service_refuse(const struct serving *sv, struct http_req *req, const struct err *err);
 
 /* The request goes through this door. A door that refused was not begun. */
 void service_begin(struct serving *sv,

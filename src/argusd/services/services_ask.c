@@ -191,7 +191,7 @@ void services_ask(struct http_req *req, void *app)
     if (r == 0)
         r = asking_read(k, form, &err);
     if (r < 0) {
-        api_fail(req, &err, api_reader_barrier(a));
+        service_refuse(a->serving, req, &err);
         asking_free(k);
         return;
     }

@@ -13,6 +13,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/serve/serve_idle.h"
 #include "core/serve/serve_look.h"
 
 enum { BODY_MAX = 1 << 20 };
@@ -62,13 +63,15 @@ static const struct field version_rows[] = {
       FIELD_STR,
       state,
       .flags = FIELD_SHOWN | FIELD_ALWAYS | FIELD_BORROWED,
-      .doc = "WAITING (for its model, for leases), LOADING, READY, DEGRADED, FAILED, COLD"),
+      .doc =
+          "WAITING (for its model, for leases), LOADING, READY, DEGRADED, FAILED, COLD, SLEEPING"),
     V("reason",
       FIELD_JSON,
       reason,
       .schema = REF_OR_NULL("Reason"),
       .flags = FIELD_SHOWN,
-      .doc = "why it failed, or how far its model is that is still being made"),
+      .doc =
+          "why it failed, how far its model is that is still being made, or since when it sleeps"),
     V("replicas", FIELD_LIST, replicas, .of = &replica_table, .flags = FIELD_SHOWN | FIELD_ALWAYS),
 };
 static const struct field_table version_page_table = {.name = "ServiceVersion",
@@ -142,14 +145,8 @@ static char *page_say(const struct resource_ask *q, const char *code, const char
 
 static enum serve_version_state page_state(const struct service_version *v, int64_t *ret_ready)
 {
-    struct serve_version_seen seen = {
-        .failed = v->failed, .awaits = v->model_job != NULL, .was_ready = v->ready_at != 0};
-    for (size_t i = 0; i < v->n_units; i++) {
-        const struct service_unit *u = v->units[i];
-        seen.wanted += !u->leaves;
-        seen.ready += u->state == SERVE_UNIT_READY;
-        seen.loading += u->state == SERVE_UNIT_LOADING || u->state == SERVE_UNIT_CHECKING;
-    }
+    struct serve_version_seen seen;
+    service_version_see(v, &seen);
     if (ret_ready)
         *ret_ready = seen.ready;
     return serve_version_state(&seen);
@@ -182,21 +179,22 @@ static void service_fill(struct resource_ask *q, const void *x, void *out)
     const struct served *s = x;
     struct service_page *page = out;
     const struct service_version *v = service_find_version(s, s->current ? s->current : s->wanted);
-    v = v ? v : s->n_versions ? s->versions[0] : NULL;
+    const bool has_any = s->n_versions > 0;
+    if (has_any && !v)
+        v = s->versions[0];
     page->s = *s;
     page->endpoint = xasprintf("/v1/services/%s/v1", s->name);
     page->state = s->stopped ? "STOPPED"
-                  : v        ? serve_version_words[page_state(v, &page->ready)]
+                  : has_any  ? serve_version_words[page_state(v, &page->ready)]
                              : "COLD";
-    page->what = v ? str_or(v->spec.model, v->spec.app) : "";
+    page->what = has_any ? str_or(v->spec.model, v->spec.app) : "";
     struct version_page *all = xcalloc(s->n_versions + 1, sizeof(*all));
     for (size_t i = 0; i < s->n_versions; i++) {
         page_fill_version(q, s->versions[i], &all[i]);
-        for (size_t k = 0; k < s->versions[i]->n_units; k++) {
-            const struct service_unit *u = s->versions[i]->units[k];
-            page->in_flight += u->requests;
-            page->gpus += u->held_at ? serve_spec_gpus(&s->versions[i]->spec) : 0;
-        }
+        page->in_flight += service_version_requests(s->versions[i]);
+        for (size_t k = 0; k < s->versions[i]->n_units; k++)
+            if (s->versions[i]->units[k]->held_at)
+                page->gpus += serve_spec_gpus(&s->versions[i]->spec);
     }
     page->versions = (struct field_list){.v = all, .n = s->n_versions};
     service_figures_fill(s, clock_mono(), clock_wall(), &page->figures);
@@ -266,6 +264,7 @@ static const struct field rollback_form_rows[] = {SAYS("version", FIELD_INT, .fl
 static const struct field_table rollback_form = ACTION_FORM(rollback_form_rows);
 static const struct field keep_form_rows[] = {
     OPT_AS("keep", WORDS("\"warm\",\"cold\",\"none\"")),
+    OPT_TEXT("idle"),
 };
 static const struct field_table keep_form = ACTION_FORM(keep_form_rows);
 
@@ -287,15 +286,32 @@ static int service_do_stop(struct resource_ask *q, const struct served *s, const
     return 0;
 }
 
+/* SERVE_KEEPS: it is no word of that. */
+static int service_keep_of(const char *word)
+{
+    int i = 0;
+    while (i < SERVE_KEEPS && !str_eq(word, serve_keep_words[i]))
+        i++;
+    return i;
+}
+
 static int service_do_keep(struct resource_ask *q, const struct served *s, const json_t *body)
 {
-    const char *word = json_get_str(body, "keep", "");
-    for (int i = 0; i < SERVE_KEEPS; i++)
-        if (str_eq(word, serve_keep_words[i])) {
-            serving_set_keep(q->a->serving, s, i);
-            return 0;
-        }
-    return message_refuse(&q->err, ERR_BAD_REQUEST, "serve_keep", MESSAGE_NO_ARGS);
+    const json_t *idle = json_object_get(body, "idle"), *keep = json_object_get(body, "keep");
+    const int how = keep ? service_keep_of(json_string_value(keep)) : SERVE_KEEPS;
+    usec_t span = 0;
+    if ((keep || !idle) && how == SERVE_KEEPS)
+        return message_refuse(&q->err, ERR_BAD_REQUEST, "serve_keep", MESSAGE_NO_ARGS);
+    int r = idle ? serve_idle_read(str_or(json_string_value(idle), ""), &span, &q->err) : 0;
+    if (r == 0)
+        r = serve_idle_check(span, q->a->settings->serve_idle_least, &q->err);
+    if (r < 0)
+        return r;
+    if (keep)
+        serving_set_keep(q->a->serving, s, how);
+    if (idle)
+        serving_set_idle(q->a->serving, s, span, q->who.user);
+    return 0;
 }
 
 /* One action: the form of its body, its word in a refusal, what it does. */
@@ -346,6 +362,33 @@ static void service_keep(struct http_req *req, void *app)
 {
     static const struct service_action what = {&keep_form, "change", service_do_keep};
     service_act(req, app, &what);
+}
+
+/* Whoever may call it may wake it, as his request would. */
+static void service_wake(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    resource_begin(&q, req, app);
+    const struct served *s = resource_find(&q, RESOURCE_TO_SEE, "see");
+    const struct access_thing thing = s ? service_thing(s) : (struct access_thing){0};
+    _cleanup_(json_unrefp) json_t *body = NULL;
+    int r = s ? access_check(&q.who, ACCESS_SERVICE_CALL, "call", &thing, &q.err) : ERR_NOT_FOUND;
+    if (r == 0)
+        r = resource_can_store(&q);
+    if (r == 0) {
+        body = api_read_action(req, &no_form);
+        if (!body) {
+            resource_end(&q); /* it is answered */
+            return;
+        }
+    }
+    if (r == 0)
+        r = serving_wake(q.a->serving, s, q.who.user, &q.err);
+    if (r < 0)
+        resource_refuse(&q);
+    else
+        resource_reply(&q, s, 200, api_barrier(q.a));
+    resource_end(&q);
 }
 
 static void service_remove(struct http_req *req, void *app)
@@ -509,15 +552,16 @@ static const struct http_route rows[] = {
                  "one service, with its versions and replicas",
                  .reply_schema = "Service",
                  .example = "chat"),
-    RESOURCE_ROUTE("PATCH",
-                   service_keep,
-                   &service_noun,
-                   "/v1/services/{name}",
-                   USER,
-                   "what becomes of the version before: warm, cold or none",
-                   .max_body = RESOURCE_BODY_MAX,
-                   .request_schema = "ServiceKeepForm",
-                   .reply_schema = "Service"),
+    RESOURCE_ROUTE(
+        "PATCH",
+        service_keep,
+        &service_noun,
+        "/v1/services/{name}",
+        USER,
+        "what becomes of the version before (warm, cold or none), after how long it sleeps",
+        .max_body = RESOURCE_BODY_MAX,
+        .request_schema = "ServiceKeepForm",
+        .reply_schema = "Service"),
     RESOURCE_ROUTE("DELETE",
                    service_remove,
                    &service_noun,
@@ -561,6 +605,14 @@ static const struct http_route rows[] = {
                    "/v1/services/{name}:stop",
                    USER,
                    "no replicas any more; a rollback starts it again",
+                   .max_body = RESOURCE_BODY_MAX,
+                   .reply_schema = "Service"),
+    RESOURCE_ROUTE("POST",
+                   service_wake,
+                   &service_noun,
+                   "/v1/services/{name}:wake",
+                   USER,
+                   "one that sleeps is loaded again, as by a request; another stays as it is",
                    .max_body = RESOURCE_BODY_MAX,
                    .reply_schema = "Service"),
     RESOURCE_ROUTE("GET",

@@ -136,6 +136,37 @@ void service_take_replicas(struct served *s, const struct service_version *v)
         s->replicas = v->spec.replicas;
 }
 
+/* What is said of the service holds once the version takes the traffic: one that comes to nothing
+ * leaves the service as it was. */
+static void service_keep_said(struct service_version *v, const struct serve_ask *ask)
+{
+    v->sets_keep = ask->says_keep;
+    v->keep = ask->keep;
+    v->sets_idle = ask->idle != NULL;
+    v->idle = ask->idle_for;
+}
+
+/* What deploys said before is said anew. */
+static void service_take_keep(struct served *s, int keep)
+{
+    for (size_t i = 0; i < s->n_versions; i++)
+        if (s->versions[i]->sets_keep) {
+            s->versions[i]->sets_keep = false;
+            serving_save_version(s->versions[i]);
+        }
+    s->keep = keep;
+    if (keep == SERVE_KEEP_NONE)
+        s->previous = 0;
+}
+
+static void service_take_said(const struct service_version *v)
+{
+    if (v->sets_keep)
+        service_take_keep(v->of, v->keep);
+    if (v->sets_idle)
+        service_take_idle(v->of, v->idle, v->user);
+}
+
 static void service_add_version(struct served *s,
                                 const struct http_principal *p,
                                 struct serve_ask *taken,
@@ -148,6 +179,8 @@ static void service_add_version(struct served *s,
     taken->spec = (struct serve_spec){0};
     v->created_at = clock_wall();
     v->of = s;
+    if (v->n > 1) /* a new service has them already */
+        service_keep_said(v, taken);
     if (e)
         serving_take_model(v, e);
     for (size_t i = s->n_versions++; i > 0; i--)
@@ -171,6 +204,7 @@ static struct served *serving_make(struct serving *sv,
     s->owner = xstrdup(p->user);
     s->project = xstrdup(ask->project);
     s->keep = ask->keep;
+    s->idle = ask->idle_for;
     s->created_at = clock_wall();
     (void)map_set(sv->by_name, s->name, s); /* there was none */
     return s;
@@ -200,11 +234,14 @@ int serving_check_made(struct serving *sv,
     if (!serving_is_able(sv))
         return message_refuse(err, ERR_UNAVAILABLE, "serve_unable",
                               MESSAGE_ARGS(MESSAGE_OF("why", sv->code, sv->text)));
+    int r = serve_idle_check(ask->idle_for, sv->a->settings->serve_idle_least, err);
+    if (r < 0)
+        return r;
     if (s && ask->project && !str_eq(ask->project, s->project))
         return message_refuse(
             err, ERR_CONFLICT, "serve_other_project",
             MESSAGE_ARGS(MESSAGE_STR("service", s->name), MESSAGE_STR("project", s->project)));
-    int r = e ? serving_check_model(p, project, e, err) : 0;
+    r = e ? serving_check_model(p, project, e, err) : 0;
     people_who(sv->a->people, p, &who);
     if (r == 0)
         r = access_check_submit(&who, project, err);
@@ -234,8 +271,6 @@ int serving_deploy(struct serving *sv,
         set_str(&taken->project, serving_project(NULL, taken, e));
     s = s ? s : serving_make(sv, p, taken);
     service_add_version(s, p, taken, e);
-    if (old && taken->says_keep && taken->keep != s->keep)
-        serving_set_keep(sv, s, taken->keep);
     *ret = s;
     return 0;
 }
@@ -270,21 +305,29 @@ int serving_scale(struct serving *sv,
     return 0;
 }
 
-static void service_switch(struct served *s, int64_t to, const char *kind, const char *actor)
+static void service_switch(struct service_version *v, const char *kind, const char *actor)
 {
+    struct served *s = v->of;
+    const int64_t to = v->n;
     serving_note_version(s, kind, actor, s->current, to);
-    if (to != s->current) /* else a deploy is called off, and what was before it stays */
+    service_take_said(v);
+    if (to != s->current) { /* else a deploy is called off, and what was before it stays */
         s->previous = s->keep == SERVE_KEEP_NONE ? 0 : s->current;
+        s->asleep_at = s->woken_at = 0;
+        s->quiet_since = clock_mono();
+    }
     s->current = to;
     s->wanted = 0;
     s->switched_at = clock_wall();
     service_changed(s);
 }
 
-static void service_count(const struct service_version *v, struct serve_version_seen *ret)
+void service_version_see(const struct service_version *v, struct serve_version_seen *ret)
 {
-    *ret = (struct serve_version_seen){
-        .failed = v->failed, .awaits = v->model_job != NULL, .was_ready = v->ready_at != 0};
+    *ret = (struct serve_version_seen){.failed = v->failed,
+                                       .awaits = v->model_job != NULL,
+                                       .sleeps = service_version_sleeps(v),
+                                       .was_ready = v->ready_at != 0};
     for (size_t i = 0; i < v->n_units; i++) {
         ret->wanted += !v->units[i]->leaves;
         ret->ready += v->units[i]->state == SERVE_UNIT_READY;
@@ -293,10 +336,18 @@ static void service_count(const struct service_version *v, struct serve_version_
     }
 }
 
+int64_t service_version_requests(const struct service_version *v)
+{
+    int64_t requests = 0;
+    for (size_t i = 0; i < v->n_units; i++)
+        requests += v->units[i]->requests;
+    return requests;
+}
+
 static bool service_version_is_ready(const struct served *s, const struct service_version *v)
 {
     struct serve_version_seen seen;
-    service_count(v, &seen);
+    service_version_see(v, &seen);
     return !seen.failed && seen.ready > 0 && seen.ready >= s->replicas;
 }
 
@@ -322,8 +373,9 @@ int serving_roll_back(struct serving *sv,
         v->units[i]->failures = 0;
     serving_save_version(v);
     s->stopped = false;
-    if (service_version_is_ready(s, v)) {
-        service_switch(s, v->n, "service_rolled_back", actor);
+    bool goes_on_asleep = s->asleep_at && v->n == s->current;
+    if (goes_on_asleep || service_version_is_ready(s, v)) {
+        service_switch(v, "service_rolled_back", actor);
         return 0;
     }
     serving_note_version(s, "service_rolling_back", actor, s->current, v->n);
@@ -339,6 +391,7 @@ void serving_stop(struct serving *sv, const struct served *service, const char *
         return;
     s->stopped = true;
     s->wanted = 0;
+    s->asleep_at = s->woken_at = 0;
     service_changed(s);
     serving_note(s, &(struct serving_said){.kind = "service_stopped", .actor = actor});
 }
@@ -369,9 +422,7 @@ void serving_remove(struct serving *sv, const struct served *service, const char
 void serving_set_keep(struct serving *sv, const struct served *service, int keep)
 {
     struct served *s = serving_own(sv, service);
-    s->keep = keep;
-    if (keep == SERVE_KEEP_NONE)
-        s->previous = 0;
+    service_take_keep(s, keep);
     service_changed(s);
 }
 
@@ -379,9 +430,12 @@ void serving_set_keep(struct serving *sv, const struct served *service, int keep
 
 static int64_t service_wants(const struct served *s, const struct service_version *v)
 {
-    bool warm = v->n == s->previous && s->keep == SERVE_KEEP_WARM;
+    /* What is warm comes after what has the traffic, where both are to be loaded again. */
+    bool warm = v->n == s->previous && s->keep == SERVE_KEEP_WARM && !s->woken_at;
     if (s->stopped || v->failed || v->model_job)
         return 0;
+    if (s->asleep_at)
+        return v->n == s->wanted ? s->replicas : 0;
     return v->n == s->current || v->n == s->wanted || warm ? s->replicas : 0;
 }
 
@@ -464,12 +518,9 @@ static void service_turn_scale(struct served *s, usec_t now)
 {
     const struct service_version *v = service_version_of(s, s->current);
     const struct service_version *next = service_version_of(s, s->wanted);
-    double requests = 0;
-    if (!v || (next && !next->model_job) || s->stopped)
+    if (!v || (next && !next->model_job) || s->stopped || s->asleep_at || s->woken_at)
         return;
-    for (size_t i = 0; i < v->n_units; i++)
-        requests += v->units[i]->requests;
-    s->load += (requests - s->load) / 3;
+    s->load += ((double)service_version_requests(v) - s->load) / 3;
     int64_t wanted = serve_scale_next(&s->scale, &v->spec, s->replicas, s->load, now);
     if (wanted != s->replicas)
         service_set_replicas(s, wanted, "argusd");
@@ -521,10 +572,11 @@ static void service_turn(struct served *s, usec_t now)
 {
     for (size_t i = 0; i < s->n_versions; i++)
         service_turn_version(s->versions[i], now);
-    const struct service_version *v = service_version_of(s, s->wanted);
+    struct service_version *v = service_version_of(s, s->wanted);
     if (v && service_version_is_ready(s, v))
-        service_switch(s, v->n, "service_switched", "argusd");
+        service_switch(v, "service_switched", "argusd");
     service_turn_scale(s, now);
+    serving_turn_sleep(s, now);
     service_forget_old(s);
     service_tell(s);
 }

@@ -30,6 +30,7 @@ struct service_unit {
     int attempt;      /* of the job, that what follows is about */
     usec_t held_at;   /* monotonic */
     usec_t late_from; /* monotonic: since when it starts, and nothing else */
+    bool is_timed;    /* it was seen without a lease: its load is measured */
     char *node;       /* its machine's name */
     char *dir;        /* of its code, as its job wrote it */
     struct field_list deployments;
@@ -51,7 +52,11 @@ struct service_version {
     usec_t created_at, ready_at;
     char *model_job; /* its model is still being made, by this job; NULL: it is there */
     bool failed;
-    char *code, *text; /* why it failed */
+    char *code, *text;         /* why it failed */
+    bool sets_keep, sets_idle; /* its service gets these with the traffic: its deploy said so */
+    int keep;                  /* enum serve_keep */
+    usec_t idle;               /* 0: never */
+    usec_t load_took; /* of its last load, from the lease to the first answer; 0: not measured */
     struct service_unit *units[SERVE_REPLICAS_MAX];
     size_t n_units;
     struct served *of;
@@ -73,12 +78,16 @@ struct served {
     int64_t replicas;                  /* of the version that has the traffic, or is to get it */
     bool stopped, removed;
     usec_t created_at, changed_at, switched_at;
+    usec_t idle;      /* it sleeps after so long without a request; 0: never */
+    usec_t asleep_at; /* since when it sleeps; 0: it does not */
+    usec_t woken_at;  /* since when it is being woken: nothing of it answers yet; 0: it is not */
     struct service_version *versions[SERVICE_VERSIONS_MAX]; /* the newest first */
     size_t n_versions;
 
     struct serving *serving;
     struct serve_scale scale;
-    double load; /* requests under way, smoothed */
+    double load;        /* requests under way, smoothed */
+    usec_t quiet_since; /* monotonic: nobody asks since then; 0: not known yet */
     struct service_minute window[SERVICE_WINDOW];
     struct service_calls *calls; /* NULL: there was none */
     uint64_t mark;               /* of what followers of changes were told */
@@ -108,14 +117,20 @@ const struct served *serving_next(const struct serving *sv, size_t *pos);
 const struct service_version *service_find_version(const struct served *s, int64_t n);
 struct access_thing service_thing(const struct served *s);
 
-/* Why it has failed, or by whom its model is still being made; "": neither is so. */
+/* It has the traffic, and its service sleeps. */
+bool service_version_sleeps(const struct service_version *v);
+/* Its replicas, for serve_version_state(). */
+void service_version_see(const struct service_version *v, struct serve_version_seen *ret);
+int64_t service_version_requests(const struct service_version *v); /* under way */
+/* Why it has failed, by whom its model is being made, since when it sleeps; "": none is so. */
 void service_version_reason(const struct service_version *v, struct reason *ret);
 
 /* ask->name, made of the model's or the application's where there is none; or ERR_BAD_SPEC. */
 must_check int serving_fill_name(struct serve_ask *ask, struct err *err);
 /* A new service, or the next version of one that is there: it takes the traffic once it is ready.
- * taken: its members are taken where 0 is returned; `keep` of a service that is there changes where
- * it is said. ERR_CONFLICT: the service is of another project than taken says. ERR_REFUSED,
+ * taken: its members are taken where 0 is returned; `keep` and `idle` of a service that is there
+ * change where they are said, once the version takes the traffic, unless somebody has set them
+ * since. ERR_CONFLICT: the service is of another project than taken says. ERR_REFUSED,
  * ERR_UNAVAILABLE (Ray is too old), what the registry says of the model. s: NULL where
  * serving_find() knows none of taken's name. Where taken names a job, its model, which was merged
  * of a checkpoint of it, may still be in the making: the version has no replica until it is there,
@@ -149,7 +164,8 @@ must_check int serving_roll_back(struct serving *sv,
                                  struct err *err);
 /* No replicas any more; the rows stay, and serving_roll_back() to any version starts it again. */
 void serving_stop(struct serving *sv, const struct served *s, const char *actor);
-/* What a deploy changed beside the traffic, so that one that comes to nothing can be undone. */
+/* What a deploy changes before its version has the traffic, so that one that comes to nothing can
+ * be undone. */
 struct service_before {
     int64_t replicas; /* 0: there was no service */
     bool stopped;
@@ -165,6 +181,13 @@ void serving_undo_deploy(struct serving *sv,
 void serving_remove(struct serving *sv, const struct served *s, const char *actor);
 /* keep is set by the caller's row; what follows from it is done. */
 void serving_set_keep(struct serving *sv, const struct served *s, int keep);
+/* It sleeps after so long without a request; 0: never, and one that sleeps is woken. */
+void serving_set_idle(struct serving *sv, const struct served *s, usec_t idle, const char *actor);
+/* One that sleeps is loaded again; another stays as it is. ERR_CONFLICT: it is stopped. */
+must_check int serving_wake(struct serving *sv,
+                            const struct served *s,
+                            const char *actor,
+                            struct err *err);
 
 /* Applications in Ray Serve that are not argusd's, as they were last seen. */
 struct serve_look;

@@ -3,6 +3,7 @@
  * them, whether a replica answers behind one, and which one the next request takes.
  *
  * A gate is tried as a stranger would: without the key, and only its own refusal counts. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,6 +310,10 @@ static bool doors_by_head(const struct serving *sv,
 static int doors_why_not(const struct served *s, const struct service_version *v, struct err *err)
 {
     struct reason why = {0};
+    int64_t left;
+    int r = s->stopped ? 0 : serving_refuse_waking(s, clock_mono(), &left, err);
+    if (r < 0)
+        return r;
     if (s->stopped)
         return message_refuse(err, ERR_UNAVAILABLE, "serve_is_stopped",
                               MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
@@ -342,17 +347,22 @@ static int doors_may_call(const struct serving *sv,
     return access_check(&w, ACCESS_SERVICE_CALL, "call", &thing, err);
 }
 
-int service_target(const struct serving *sv,
+int service_target(struct serving *sv,
                    const char *name,
                    const struct http_principal *who,
                    struct service_target *ret,
                    struct err *err)
 {
     usec_t now = clock_mono();
-    const struct served *s = serving_find(sv, name);
+    struct served *s = map_find(sv->by_name, name);
     int r = doors_may_call(sv, s, name, who, err);
+    if (r == 0 && s->asleep_at)
+        r = store_check(sv->a->store, err);
+    if (r == 0 && s->asleep_at)
+        r = serving_wake(sv, s, who->user, err);
     if (r < 0)
         return r;
+    s->quiet_since = now;
     const struct service_version *v = service_find_version(s, s->current);
     struct service_unit *first = doors_best(v, NULL, now), *second = doors_best(v, first, now);
     if (!first || s->stopped)
@@ -381,6 +391,19 @@ int service_target(const struct serving *sv,
     }
     *ret = t;
     return 0;
+}
+
+void service_refuse(const struct serving *sv, struct http_req *req, const struct err *err)
+{
+    const struct served *s = serving_find(sv, http_req_param(req, "name"));
+    char seconds[24];
+    int64_t left = SERVE_WAKE_UNKNOWN_S;
+    if (s && s->woken_at && err->code == ERR_UNAVAILABLE) {
+        (void)serving_refuse_waking(s, clock_mono(), &left, NULL); /* else it is not known */
+        text_printf(seconds, "%" PRId64, left);
+        http_reply_header(req, "Retry-After", seconds);
+    }
+    api_fail(req, err, api_reader_barrier(sv->a));
 }
 
 static struct service_unit *doors_unit(const struct serving *sv,
@@ -436,8 +459,10 @@ void service_end(struct serving *sv,
     struct served *s = map_find(sv->by_name, t->service);
     if (u && u->requests)
         u->requests--;
-    if (s)
+    if (s) {
+        s->quiet_since = clock_mono();
         doors_count(doors_minute(s), c);
+    }
     if (s && c->path) {
         s->calls = s->calls ? s->calls : xcalloc(1, sizeof(*s->calls));
         service_calls_add(s->calls, t, c, clock_wall());

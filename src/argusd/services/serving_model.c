@@ -129,6 +129,8 @@ void service_version_reason(const struct service_version *v, struct reason *ret)
     if (v->failed) {
         text_copy(ret->code, str_or(v->code, ""));
         text_copy(ret->text, str_or(v->text, ""));
+    } else if (service_version_sleeps(v)) {
+        serving_say_asleep(v->of, ret);
     } else if (v->model_job) {
         const struct registry_entry *e = model_entry(v);
         text_copy(ret->code, e && !e->is_made ? "serve_model_looked_at" : "serve_model_merged");

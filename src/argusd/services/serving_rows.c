@@ -45,6 +45,21 @@ static const struct field service_rows[] = {
     ROW(served, created_at, FIELD_TIME, .flags = BOTH),
     ROW(served, changed_at, FIELD_TIME, .flags = WHOLE),
     ROW(served, switched_at, FIELD_TIME, .flags = WHOLE, .doc = "when the version got the traffic"),
+    ROW(served,
+        idle,
+        FIELD_SPAN,
+        .flags = WHOLE,
+        .doc = "it sleeps after so long without a request; 0s: never"),
+    ROW(served,
+        asleep_at,
+        FIELD_TIME,
+        .flags = WHOLE,
+        .doc = "since when it sleeps; null: it does not"),
+    ROW(served,
+        woken_at,
+        FIELD_TIME,
+        .flags = WHOLE,
+        .doc = "since when it is being woken and does not answer yet; null: it is not"),
 };
 const struct field_table service_table = FIELD_TABLE("Service", service_rows, served);
 
@@ -82,9 +97,17 @@ static const struct field version_rows[] = {
          FIELD_STR,
          .flags = WHOLE,
          .doc = "job by which its model is still being made; null: it is there"),
+    VROW(load_took,
+         FIELD_SPAN,
+         .flags = WHOLE,
+         .doc = "its last load, from the lease to the first answer; 0s: not measured yet"),
     VROW(failed, FIELD_BOOL, .flags = FIELD_STORED),
     VROW(code, FIELD_STR, .flags = FIELD_STORED),
     VROW(text, FIELD_STR, .flags = FIELD_STORED),
+    VROW(sets_keep, FIELD_BOOL, .flags = FIELD_STORED),
+    VROW(keep, FIELD_ENUM, .names = serve_keep_words, .flags = FIELD_STORED),
+    VROW(sets_idle, FIELD_BOOL, .flags = FIELD_STORED),
+    VROW(idle, FIELD_SPAN, .flags = FIELD_STORED),
 };
 const struct field_table service_version_table =
     FIELD_TABLE("ServiceVersion", version_rows, service_version);

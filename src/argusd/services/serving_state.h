@@ -3,6 +3,7 @@
 #pragma once
 #include "argusd/services/serving.h"
 #include "base/map.h"
+#include "core/serve/serve_idle.h"
 #include "core/serve/serve_look.h"
 #include "ray/wire.h"
 
@@ -74,6 +75,20 @@ void service_changed(struct served *s);
 void service_take_replicas(struct served *s, const struct service_version *v);
 /* What became of a model that was still being made. */
 void serving_turn_model(struct service_version *v);
+
+/* ---- serving_sleep.c ---- */
+
+/* Puts it to sleep where nobody asked for long enough; a woken one that answers is awake. */
+void serving_turn_sleep(struct served *s, usec_t now);
+/* It sleeps after so long from now on, whatever deploys said before; an event says so where it was
+ * another span. */
+void service_take_idle(struct served *s, usec_t idle, const char *actor);
+/* The refusal of a request to a service that is being woken. 0, *ret_left untouched: it is not, or
+ * something else keeps it from answering; else ERR_UNAVAILABLE, and *ret_left: ask again after so
+ * many seconds. */
+int serving_refuse_waking(const struct served *s, usec_t now, int64_t *ret_left, struct err *err);
+/* Since when it sleeps, and what wakes it. */
+void serving_say_asleep(const struct served *s, struct reason *ret);
 
 /* ---- serving_units.c ---- */
 

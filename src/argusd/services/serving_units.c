@@ -381,6 +381,18 @@ static void unit_watch_start(struct service_unit *u, usec_t now)
     unit_stop_job(u, "serve_too_slow", "{}");
 }
 
+/* Only what was seen from its lease on is a measure: not after a restart of argusd in between. */
+static void unit_measure(struct service_unit *u, usec_t now)
+{
+    if (u->state < SERVE_UNIT_LOADING)
+        u->is_timed = true;
+    if (u->state != SERVE_UNIT_READY || !u->is_timed || !u->held_at)
+        return;
+    u->is_timed = false;
+    u->of->load_took = now > u->held_at ? now - u->held_at : 1;
+    serving_save_version(u->of);
+}
+
 static void unit_show_wait(struct service_unit *u, const struct live *l)
 {
     int position;
@@ -419,6 +431,7 @@ void serving_turn_unit(struct service_unit *u, usec_t now)
         u->failures = 0;
         serving_save_version(u->of);
     }
+    unit_measure(u, now);
     unit_show_wait(u, l);
     unit_watch_start(u, now);
     unit_leave(u);

@@ -81,7 +81,8 @@ static const struct message_row rows[] = {
         "the silence is over: its alerts are told again",
         "静默已结束：告警恢复通知"),
 
-    /* ---- services: from and to are versions, or how many replicas ---- */
+    /* ---- services: from and to are versions, how many replicas, or after how long it sleeps ----
+     */
     SAY("service_deployed", "a new version is deployed", "部署新版本"),
     SAY("service_switched", "requests go to the new version", "请求已切换到新版本"),
     SAY("notebook_started", "the notebook was started", "已启动笔记本"),
@@ -96,6 +97,14 @@ static const struct message_row rows[] = {
     SAY("service_rolled_back", "requests go to another version again", "请求已切回另一版本"),
     SAY("service_scaled", "the number of replicas was changed", "已修改副本数"),
     SAY("service_stopped", "the service is stopped", "服务已停止"),
+    SAY("service_idle",
+        "the time after which the service sleeps was changed",
+        "已修改服务休眠前的等待时长"),
+    SAY("service_slept",
+        "the service sleeps: nobody asked it for {idle}",
+        "服务进入休眠：已有 {idle} 没有请求"),
+    SAY("service_slept", "the service sleeps", "服务进入休眠"),
+    SAY("service_woken", "the service is woken", "正在唤醒服务"),
 
     /* ---- plans ---- */
     SAY("ops_planned", "{action} is planned for {target}", "已计划 {action}：{target}"),

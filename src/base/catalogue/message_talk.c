@@ -209,6 +209,7 @@ static const struct message_row rows[] = {
         "next: argus service status {1} | argus service logs {2}",
         "下一步：argus service status {1} | argus service logs {2}"),
     SAY("say_done_stopped", "{1} stopped", "{1} 已停止"),
+    SAY("say_done_woken", "{1} is awake, or being woken", "{1} 已唤醒或正在唤醒"),
     SAY("say_no_presets", "there are no presets", "没有预设"),
     SAY("say_checkpoints_looked_at",
         "what the job saved is being looked at: ask again in a moment",

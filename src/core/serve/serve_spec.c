@@ -11,6 +11,7 @@
 #include "base/doc/conf.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "core/serve/serve_idle.h"
 
 #define X(e, word) [SERVE_##e] = (word),
 const char *const serve_engine_words[] = {SERVE_ENGINE_TABLE(X)[SERVE_ENGINES] = NULL};
@@ -216,6 +217,7 @@ static const struct field body_rows[] = {
     RROW("job", FIELD_STR, ask.job),
     RROW("step", FIELD_STR, ask.step),
     RROW("keep", FIELD_ENUM, ask.keep, .dflt = "warm", .names = serve_keep_words),
+    RROW("idle", FIELD_STR, ask.idle),
     SPEC_ROWS,
     RROW("args", FIELD_NODE, args),
     RROW("engine_args", FIELD_NODE, engine_args),
@@ -254,6 +256,10 @@ static const struct field ask_rows[] = {
          .dflt = "warm",
          .names = serve_keep_words,
          .doc = "what becomes of the version before: warm, cold or none"),
+    AROW("idle",
+         FIELD_STR,
+         idle,
+         .doc = "it sleeps after so long without a request, as 30m; off, the default: never"),
     {.name = "",
      .type = FIELD_INLINE,
      .offset = offsetof(struct serve_ask, spec),
@@ -277,6 +283,7 @@ void serve_ask_release(struct serve_ask *a)
     free(a->project);
     free(a->job);
     free(a->step);
+    free(a->idle);
     field_release(&serve_spec_table, &a->spec);
     *a = (struct serve_ask){0};
 }
@@ -669,6 +676,8 @@ int serve_ask_read(const char *text,
     serve_check_engine(&ret->spec, ps);
     serve_check_env(&ret->spec, ps);
     serve_check_size(&ret->spec, ps);
+    if (ret->idle && serve_idle_read(ret->idle, &ret->idle_for, &err) < 0)
+        problems_add_err(ps, PROBLEM_ERROR, "idle", 0, 0, &err);
     if (ret->name && serve_name_check(ret->name, &err) < 0)
         problems_add_err(ps, PROBLEM_ERROR, "name", 0, 0, &err);
     return ps->errors ? ERR_BAD_SPEC : 0;

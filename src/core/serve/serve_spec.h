@@ -93,6 +93,8 @@ struct serve_ask {
     int64_t at; /* the same: a step, or SERVE_STEP_ */
     int keep;   /* enum serve_keep */
     bool says_keep;
+    char *idle; /* it sleeps after so long without a request, as it was said; NULL: it is not */
+    usec_t idle_for; /* the same; 0: never */
     struct serve_spec spec;
 };
 /* Its rows, for openapi.json: those of the spec that may be asked for are among them. */

@@ -33,6 +33,8 @@ enum serve_version_state serve_version_state(const struct serve_version_seen *v)
         return SERVE_VERSION_FAILED;
     if (v->awaits)
         return SERVE_VERSION_WAITING;
+    if (v->sleeps)
+        return SERVE_VERSION_SLEEPING;
     if (!v->wanted)
         return SERVE_VERSION_COLD;
     if (v->ready >= v->wanted)

@@ -34,7 +34,8 @@ struct serve_unit_seen {
 };
 enum serve_unit_state serve_unit_state(const struct serve_unit_seen *u);
 
-#define SERVE_VERSION_TABLE(X) X(WAITING) X(LOADING) X(READY) X(DEGRADED) X(FAILED) X(COLD)
+#define SERVE_VERSION_TABLE(X)                                                                     \
+    X(WAITING) X(LOADING) X(READY) X(DEGRADED) X(FAILED) X(COLD) X(SLEEPING)
 enum serve_version_state {
 #define X(word) SERVE_VERSION_##word,
     SERVE_VERSION_TABLE(X)
@@ -46,6 +47,7 @@ extern const char *const serve_version_words[];
 struct serve_version_seen {
     bool failed;                    /* it was given up */
     bool awaits;                    /* its model is still being made */
+    bool sleeps;                    /* it has the traffic, and nobody asked for long */
     bool was_ready;                 /* once */
     int64_t wanted, ready, loading; /* replicas */
 };

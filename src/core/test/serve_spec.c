@@ -39,6 +39,40 @@ static void test_a_model(void **state)
     assert_int_equal(ps.n, 0);
 }
 
+/* It is the service's, as `keep` is: the next version says it again only to change it. */
+static void test_when_it_sleeps(void **state)
+{
+    static const char *const bad[] = {"{\"model\":\"m\",\"idle\":\"soon\"}",
+                                      "{\"model\":\"m\",\"idle\":-5}"};
+    static const char off[] = "{\"idle\":\"off\"}", other[] = "{\"cpus\":2}",
+                      inner[] = "{\"config\":\"{model: m, idle: 90s}\"}";
+    struct serve_ask a, next;
+    (void)state;
+    for (size_t i = 0; i < array_len(bad); i++) {
+        struct problems ps = {0};
+        assert_int_equal(spec_of(bad[i], &a, &ps), ERR_BAD_SPEC);
+        assert_string_equal(ps.v[0].code, "serve_idle");
+        assert_string_equal(ps.v[0].field, "idle");
+        serve_ask_release(&a);
+        problems_release(&ps);
+    }
+    struct problems ps = {0};
+    assert_int_equal(spec_of("{\"model\":\"m\",\"idle\":\"30m\"}", &a, &ps), 0);
+    assert_true(a.idle && a.idle_for == 30 * USEC_MIN);
+    assert_int_equal(serve_ask_read(other, strlen(other), &a.spec, &next, &ps), 0);
+    assert_null(next.idle);
+    serve_ask_release(&next);
+    assert_int_equal(serve_ask_read(off, strlen(off), &a.spec, &next, &ps), 0);
+    assert_true(next.idle && !next.idle_for);
+    serve_ask_release(&next);
+    serve_ask_release(&a);
+    assert_int_equal(spec_of(inner, &a, &ps), 0);
+    assert_true(a.idle_for == 90 * USEC_SEC);
+    serve_ask_release(&a);
+    assert_int_equal(ps.n, 0);
+    assert_true(serve_knows_key("idle"));
+}
+
 /* Its model has no name yet; until it has, it goes by the job's. */
 static void test_a_checkpoint(void **state)
 {
@@ -197,7 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_model),       cmocka_unit_test(test_a_checkpoint),
         cmocka_unit_test(test_rays_own_form), cmocka_unit_test(test_nothing_is_not_asked_for),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_when_it_sleeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

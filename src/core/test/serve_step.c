@@ -48,6 +48,8 @@ static void test_a_version(void **state)
         {{.awaits = true},
          SERVE_VERSION_WAITING}, /* no replica is wanted before its model is there */
         {{.awaits = true, .failed = true}, SERVE_VERSION_FAILED},
+        {{.sleeps = true, .was_ready = true}, SERVE_VERSION_SLEEPING},
+        {{.sleeps = true, .failed = true}, SERVE_VERSION_FAILED},
     };
     (void)state;
     for (size_t i = 0; i < array_len(cases); i++)

@@ -29,6 +29,7 @@ const STATES: Record<string, [IconName, Tone]> = {
     CHECKING: ["starting", "run"],
     NEW: ["pending", "quiet"],
     COLD: ["idle", "quiet"],
+    SLEEPING: ["idle", "quiet"],
     LEAVING: ["draining", "warn"],
     online: ["online", "ok"],
     pending: ["pending", "run"],

@@ -86,6 +86,7 @@ export const t = words({
     CHECKING: ["Checking", "检查中"],
     NEW: ["New", "新建"],
     COLD: ["Cold", "未加载"],
+    SLEEPING: ["Asleep", "休眠"],
     LEAVING: ["Leaving", "退出中"],
     HUNG: ["Hung", "卡死"],
     IDLE: ["Idle", "闲置"],

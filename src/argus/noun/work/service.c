@@ -21,8 +21,8 @@ static const char *const keep_choices[] = {"", "warm", "cold", "none", NULL};
 
 struct serve_opts {
     int output, engine, keep;
-    const char *name, *project, *app, *job, *step, *config, *code, *gpus, *cpus, *memory, *check,
-        *python;
+    const char *idle, *name, *project, *app, *job, *step, *config, *code, *gpus, *cpus, *memory,
+        *check, *python;
     const char *request_timeout, *start_timeout;
     int64_t replicas, min_replicas, max_replicas, priority, requests, tokens;
     struct strv pool, env;
@@ -106,6 +106,11 @@ static const struct opt SERVE_OPTS[] = {
      .choices = keep_choices,
      .to = "body:keep",
      .doc = "how the version before is kept: warm (back in a second), cold, none"},
+    {.name = "idle",
+     SERVE(OPT_TEXT, idle),
+     .arg = "SPAN|off",
+     .to = "body:idle",
+     .doc = "it sleeps after so long without a request, 30m; the next request wakes it"},
     {.name = "project",
      SERVE(OPT_TEXT, project),
      .arg = "NAME",
@@ -185,6 +190,14 @@ static const struct opt KEEP_OPTS[] = {
      .to = "body:keep",
      .need = "say what is kept: --keep warm, cold or none",
      .doc = "how it is kept: warm, cold or none"},
+};
+static const struct opt IDLE_OPTS[] = {
+    {.name = "after",
+     .type = OPT_TEXT,
+     .arg = "SPAN|off",
+     .to = "body:idle",
+     .need = "cli_say_after",
+     .doc = "so long without a request; off: it never sleeps, and wakes where it does"},
 };
 struct service_ask_opts {
     int output;
@@ -738,6 +751,34 @@ static const struct command SERVICE_COMMANDS[] = {
         .ask = {.method = "PATCH",
                 .path = "/v1/services/{}",
                 .done = "say_done_changed",
+                .subject = "service {name}"},
+    },
+    {
+        .name = "service idle",
+        .args = "NAME --after SPAN|off",
+        .least = 1,
+        .most = 1,
+        .summary = "say after how long without a request a service sleeps",
+        .text = "One that sleeps has no replicas and holds no GPU. It keeps its version and its "
+                "traffic, and the next request wakes it.",
+        .example = "argus service idle sums --after 30m\tgive its GPUs back while nobody asks",
+        OPTS(IDLE_OPTS),
+        .ask = {.method = "PATCH",
+                .path = "/v1/services/{}",
+                .done = "say_done_changed",
+                .subject = "service {name}"},
+    },
+    {
+        .name = "service wake",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "wake a service that sleeps",
+        .text = "Its replicas are leased and loaded again, as by a request. Whoever may ask the "
+                "service may wake it.",
+        .ask = {.method = "POST",
+                .path = "/v1/services/{}:wake",
+                .done = "say_done_woken",
                 .subject = "service {name}"},
     },
     {

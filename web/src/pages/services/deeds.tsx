@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// deeds.tsx - what is done to services: served, deployed, scaled, rolled back, kept, stopped, removed.
+// deeds.tsx - what is done to services: served, deployed, scaled, rolled back, kept, woken, stopped, removed.
 import { signal, type Signal } from "@preact/signals";
 import type { Service, ServiceForm, ServiceVersion } from "../../made/api";
 import { call } from "../../api/client";
@@ -247,6 +247,20 @@ export function stopService(s: Service, done: () => void) {
             done();
         },
         done: w("stop_done"),
+    });
+}
+
+export function wakeService(s: Service, done: () => void) {
+    ask({
+        title: w("wake_title", visible(s.name)),
+        act: w("wake_go"),
+        cli: `argus service wake ${shell(s.name)}`,
+        body: <p>{w("wake_text", s.replicas, figure((versionOf(s)?.spec.gpus ?? 0) * s.replicas))}</p>,
+        does: async () => {
+            await call("POST /v1/services/{name}:wake", { path: { name: s.name } });
+            done();
+        },
+        done: w("wake_done"),
     });
 }
 

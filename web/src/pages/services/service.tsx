@@ -10,7 +10,7 @@ import { Blank, Pending } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
 import { Head, shell, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
-import { deployService, keepVersions, removeService, rollBack, scaleService, stopService } from "./deeds";
+import { deployService, keepVersions, removeService, rollBack, scaleService, stopService, wakeService } from "./deeds";
 import { Calls, Cost, Happened, Traffic } from "./panels";
 import { Endpoint } from "./endpoint";
 import { versionOf, versionSays, within } from "./parts";
@@ -100,7 +100,7 @@ function Why({ of: s }: { of: Service }) {
         <div class={`note ${s.ready ? "warn" : "quiet"}`} role="status">
             <Icon name={s.ready ? "unhealthy" : "queued"} />
             <div>
-                <p class="strong">{w("why_waits")}</p>
+                <p class="strong">{w(s.state === "SLEEPING" ? "asleep" : "why_waits")}</p>
                 <p>
                     <Because of={reason} />
                 </p>
@@ -126,6 +126,11 @@ function Acts({ of: s, again }: { of: Service; again: () => void }) {
             {!s.stopped && (
                 <button type="button" class="btn act" onClick={() => scaleService(s, again)}>
                     {w("scale")}
+                </button>
+            )}
+            {s.state === "SLEEPING" && (
+                <button type="button" class="btn act" onClick={() => wakeService(s, again)}>
+                    {w("wake")}
                 </button>
             )}
             {back && (
@@ -160,6 +165,7 @@ export function ServicePage({ name }: { name: string }) {
         [
             may && !!s && { says: w("d_deploy"), does: () => deployService(s, again) },
             may && !!s && !s.stopped && { says: w("scale_go"), does: () => scaleService(s, again) },
+            may && s?.state === "SLEEPING" && { says: w("wake_go"), does: () => wakeService(s, again) },
             may && !!s && !s.stopped && { says: w("stop_go"), does: () => stopService(s, again) },
             may && !!s && { says: w("rm_go"), does: () => removeService(s) },
         ],

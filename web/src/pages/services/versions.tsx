@@ -205,6 +205,8 @@ export function Settings({ of: s, change }: { of: Service; change: (() => void) 
                         ? w("s_auto", spec.min_replicas, spec.max_replicas, figure(spec.target_requests))
                         : w("s_fixed")}
                 </dd>
+                <dt>{w("s_idle")}</dt>
+                <dd>{s.idle === "0s" ? w("s_idle_never") : w("s_idle_after", span(parseInt(s.idle, 10) * 1000))}</dd>
                 <dt>{w("s_limits")}</dt>
                 <dd>{w("s_limit", limit(spec.requests_per_minute), limit(spec.tokens_per_minute))}</dd>
                 {spec.model && (
