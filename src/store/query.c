@@ -96,7 +96,7 @@ static void store_query_add_projects(const struct store_scope *s, struct buf *sq
         (void)buf_addf(sql, "%s?%d", i ? "," : "", PARAM_PROJECT + (int)i);
 }
 
-static void bind_scope(sqlite3_stmt *st, const struct store_scope *s)
+void query_bind_scope(sqlite3_stmt *st, const struct store_scope *s)
 {
     bind_text(st, PARAM_USER, s->user);
     for (size_t i = 0; i < s->nprojects; i++)
@@ -126,7 +126,7 @@ static int store_query_match(struct reader *reader,
     bind_text(st, 2, m->upper);
     bind_text(st, 4, m->ref->user);
     if (m->ref->scope)
-        bind_scope(st, m->ref->scope);
+        query_bind_scope(st, m->ref->scope);
     while ((r = reader_step(reader, st, err)) == 1) {
         m->seq = sqlite3_column_int64(st, 0);
         if (m->n < MATCHES_MAX - 1) /* what is cut off is only missing from the sentence */
@@ -173,7 +173,7 @@ static char *after_prefix(const char *s)
     return t;
 }
 
-static char *scope_sql(const struct store_scope *scope)
+char *query_scope_sql(const struct store_scope *scope)
 {
     struct buf sql = BUF_INIT(SQL_MAX_BYTES), projects = BUF_INIT(SQL_MAX_BYTES);
     if (scope) {
@@ -184,7 +184,7 @@ static char *scope_sql(const struct store_scope *scope)
     return buf_take(&sql);
 }
 
-static int check_scope(const struct store_scope *scope, struct err *err)
+int query_check_scope(const struct store_scope *scope, struct err *err)
 {
     if (!scope || scope->nprojects <= STORE_SCOPE_MAX)
         return 0;
@@ -196,8 +196,8 @@ static int check_scope(const struct store_scope *scope, struct err *err)
 static int store_query_resolve(struct reader *reader, struct matches *m, struct err *err)
 {
     _cleanup_(freep) char *upper = after_prefix(m->ref->ref);
-    _cleanup_(freep) char *in_scope = scope_sql(m->ref->scope);
-    int r = check_scope(m->ref->scope, err);
+    _cleanup_(freep) char *in_scope = query_scope_sql(m->ref->scope);
+    int r = query_check_scope(m->ref->scope, err);
     m->upper = upper;
     m->in_scope = in_scope;
     for (enum step step = BY_ID; r == 0 && m->n == 0 && step < STEPS; step++)
@@ -310,7 +310,7 @@ static void store_query_make_sql(const struct store_event_query *q, struct buf *
 
 static void bind_event_scope(sqlite3_stmt *st, const struct store_event_scope *s)
 {
-    bind_scope(st, s->who);
+    query_bind_scope(st, s->who);
     bind_text(st, PARAM_KINDS_OWN, s->own);
     bind_text(st, PARAM_KINDS_SHARED, s->shared);
     bind_text(st, PARAM_KINDS_ANY, s->any);
@@ -325,7 +325,7 @@ int query_events(struct reader *reader,
     struct buf sql = BUF_INIT(SQL_MAX_BYTES);
     struct store_event event;
     sqlite3_stmt *st = NULL;
-    int r = check_scope(q->scope ? q->scope->who : NULL, err);
+    int r = query_check_scope(q->scope ? q->scope->who : NULL, err);
     if (r < 0)
         return r;
     store_query_make_sql(q, &sql);

@@ -12,6 +12,10 @@ must_check int query_job(struct reader *reader,
                          const struct store_job_ref *ref,
                          struct answer *a,
                          struct err *err);
+must_check int query_family(struct reader *reader,
+                            const struct store_family_query *q,
+                            struct answer *a,
+                            struct err *err);
 /* The attempts of one job, `most` at most. */
 must_check int query_attempts(struct reader *reader,
                               int64_t seq,
@@ -31,3 +35,9 @@ must_check int query_usage(struct reader *reader,
                            const struct store_usage_query *q,
                            struct answer *a,
                            struct err *err);
+
+/* " AND …" for the jobs j of a scope, "" for everything; heap. A statement that has it is bound by
+ * query_bind_scope(), if there is a scope. ERR_REFUSED: it has too many projects. */
+char *query_scope_sql(const struct store_scope *scope);
+void query_bind_scope(sqlite3_stmt *st, const struct store_scope *scope);
+must_check int query_check_scope(const struct store_scope *scope, struct err *err);

@@ -199,6 +199,9 @@ void answer_add_job(struct answer *a, const struct store_job *job)
     to->reason_code = reader_keep(a, job->reason_code);
     to->reason_text = reader_keep(a, job->reason_text);
     to->detail = reader_keep(a, job->detail);
+    to->origin.parent = reader_keep(a, job->origin.parent);
+    to->origin.how = reader_keep(a, job->origin.how);
+    to->origin.note = reader_keep(a, job->origin.note);
 }
 
 void answer_add_attempt(struct answer *a, const struct store_attempt *attempt)

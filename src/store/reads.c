@@ -31,6 +31,7 @@ struct store_read {
     struct store_event_scope event_scope;
     struct store_event_query events;
     struct store_job_ref ref;
+    struct store_family_query family;
     struct store_usage_query usage;
     int64_t job_seq;
     struct strv texts; /* what the queries point to */
@@ -241,6 +242,11 @@ static int run_job(struct store_read *r, struct err *err)
     return query_job(r->reader, &r->ref, &r->answer, err);
 }
 
+static int run_family(struct store_read *r, struct err *err)
+{
+    return query_family(r->reader, &r->family, &r->answer, err);
+}
+
 static int run_events(struct store_read *r, struct err *err)
 {
     return query_events(r->reader, &r->events, &r->answer, err);
@@ -292,6 +298,17 @@ struct store_read *reads_job(struct reads *rs,
     r->query = run_job;
     r->ref = (struct store_job_ref){
         .ref = own(r, ref->ref), .user = own(r, ref->user), .scope = own_scope(r, ref->scope)};
+    return reads_enqueue(r);
+}
+
+struct store_read *reads_family(struct reads *rs,
+                                const struct store_family_query *q,
+                                const struct store_then *then)
+{
+    struct store_read *r = read_new(rs, then);
+    r->query = run_family;
+    r->line = LINE_SLOW; /* it may look at many */
+    r->family = (struct store_family_query){.id = own(r, q->id), .scope = own_scope(r, q->scope)};
     return reads_enqueue(r);
 }
 

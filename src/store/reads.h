@@ -19,6 +19,9 @@ struct store_read *reads_jobs(struct reads *rs,
 struct store_read *reads_job(struct reads *rs,
                              const struct store_job_ref *ref,
                              const struct store_then *then);
+struct store_read *reads_family(struct reads *rs,
+                                const struct store_family_query *q,
+                                const struct store_then *then);
 struct store_read *reads_events(struct reads *rs,
                                 const struct store_event_query *q,
                                 const struct store_then *then);

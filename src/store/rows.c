@@ -79,6 +79,18 @@ void rows_whole_job(sqlite3_stmt *st, struct store_job *ret)
     ret->detail = text(&r);
 }
 
+void rows_family_job(sqlite3_stmt *st, struct store_job *ret)
+{
+    struct row r = {.st = st};
+    row_read_job(&r, ret);
+    ret->spec = text(&r);
+    ret->detail = text(&r);
+    ret->origin.parent = text(&r);
+    ret->origin.how = text(&r);
+    ret->origin.step = integer(&r);
+    ret->origin.note = text(&r);
+}
+
 void rows_attempt(sqlite3_stmt *st, struct store_attempt *ret)
 {
     struct row r = {.st = st};

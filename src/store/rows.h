@@ -15,6 +15,7 @@
     " j.n_gpus_per_node, j.priority, j.started_at, j.ended_at, j.attempt, j.restarts, j.step,"     \
     " j.gpu_held, j.exit_code"
 enum { ROWS_JOB_COLUMNS = 24 };
+#define ROWS_ORIGIN "o.parent, o.how, o.step, o.note"
 #define ROWS_ATTEMPT "a.job_seq, a.k, a.ray_id, a.state, a.started_at, a.ended_at, a.detail"
 #define ROWS_EVENT                                                                                 \
     "e.seq, e.at, e.job_seq, j.id, e.kind, e.actor, e.from_state, e.to_state, e.reason_code,"      \
@@ -28,6 +29,8 @@ enum { ROWS_JOB_COLUMNS = 24 };
 void rows_job(sqlite3_stmt *st, struct store_job *ret);
 /* Columns: ROWS_JOB, spec, detail. */
 void rows_whole_job(sqlite3_stmt *st, struct store_job *ret);
+/* Columns: ROWS_JOB, spec, detail, ROWS_ORIGIN. */
+void rows_family_job(sqlite3_stmt *st, struct store_job *ret);
 void rows_attempt(sqlite3_stmt *st, struct store_attempt *ret);
 void rows_finding(sqlite3_stmt *st, struct store_finding *ret);
 void rows_event(sqlite3_stmt *st, struct store_event *ret);

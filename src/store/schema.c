@@ -124,6 +124,15 @@ static const char *const steps[SCHEMA_VERSION] = {
     " FROM job_detail WHERE json_valid(detail)) AS d"
     " WHERE d.seq=job.seq AND typeof(d.held)='integer';"
     "PRAGMA user_version=7",
+
+    /* Whose child a job is was in the detail of retries alone. */
+    "CREATE TABLE origin(seq INTEGER PRIMARY KEY, parent TEXT, how TEXT, step INTEGER NOT NULL,"
+    " note TEXT) STRICT;"
+    "CREATE INDEX origin_parent ON origin(parent) WHERE parent IS NOT NULL;"
+    "INSERT INTO origin(seq, parent, how, step) SELECT seq, parent, 'retry', 0 FROM (SELECT seq,"
+    " CASE WHEN json_valid(detail) THEN json_extract(detail, '$.retry_of') END AS parent"
+    " FROM job_detail WHERE instr(detail, '\"retry_of\"')>0) WHERE typeof(parent)='text';"
+    "PRAGMA user_version=8",
 };
 
 /* The version there is, after a look at whose file this is. */

@@ -400,6 +400,27 @@ void store_respec_job(struct store *s, int64_t seq, const char *pool, const char
     put_long_text(b, WRITE_JOB_RESPEC, seq, spec);
 }
 
+void store_put_origin(struct store *s, int64_t seq, const struct store_origin *origin)
+{
+    struct batch *b = &s->open;
+    assert(seq > 0);
+    batch_begin(b, WRITE_ORIGIN);
+    batch_int(b, seq);
+    batch_text(b, origin->parent);
+    batch_text(b, origin->how);
+    batch_int(b, origin->step);
+    batch_text(b, origin->note);
+}
+
+void store_put_note(struct store *s, int64_t seq, const char *note)
+{
+    struct batch *b = &s->open;
+    assert(seq > 0);
+    batch_begin(b, WRITE_NOTE);
+    batch_int(b, seq);
+    batch_text(b, note);
+}
+
 void store_put_attempt(struct store *s, const struct store_attempt *attempt)
 {
     struct batch *b = &s->open;
@@ -595,6 +616,13 @@ struct store_read *store_find_job(struct store *s,
                                   const struct store_then *then)
 {
     return reads_job(s->reads, ref, then);
+}
+
+struct store_read *store_list_family(struct store *s,
+                                     const struct store_family_query *query,
+                                     const struct store_then *then)
+{
+    return reads_family(s->reads, query, then);
 }
 
 struct store_read *store_list_events(struct store *s,

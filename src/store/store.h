@@ -79,6 +79,13 @@ must_check int store_check(const struct store *s, struct err *err);
 
 /* ---- rows: written by store_put_*, handed out by loads and reads ---- */
 
+/* Where a job came from. A job that came from nowhere, and has no note, has none. */
+struct store_origin {
+    const char *parent, *how; /* the id of a job, and what this one is to it; NULL: none */
+    int64_t step;             /* of the parent's checkpoint that it began with; 0 = none */
+    const char *note;         /* why it was made; NULL: nobody said */
+};
+
 struct store_job {
     int64_t seq; /* chosen by the caller, > 0, increasing: the order of lists */
     /* Never change after store_put_job(), but for pool and spec: store_respec_job(). id is unique
@@ -99,8 +106,9 @@ struct store_job {
                          job is put without any */
     bool has_exit_code;
     int64_t exit_code;
-    const char *detail; /* JSON text of everything else; NULL in lists and, in an
-                           update, NULL = leave it as it is */
+    const char *detail;         /* JSON text of everything else; NULL in lists and, in an
+                                   update, NULL = leave it as it is */
+    struct store_origin origin; /* read by store_list_family() alone, put by store_put_origin() */
 };
 
 struct store_attempt {
@@ -178,6 +186,10 @@ void store_put_job(struct store *s, const struct store_job *job);
 void store_update_job(struct store *s, const struct store_job *job);
 /* The pool and the spec of a job that waits: nothing else of it, see store_update_job(). */
 void store_respec_job(struct store *s, int64_t seq, const char *pool, const char *spec);
+/* The origin of a job that is put: once. */
+void store_put_origin(struct store *s, int64_t seq, const struct store_origin *origin);
+/* The note of a job with this seq, with an origin or without; NULL takes it away. */
+void store_put_note(struct store *s, int64_t seq, const char *note);
 /* These add a row or replace the one with the same key. */
 void store_put_attempt(struct store *s, const struct store_attempt *attempt);
 void store_put_finding(struct store *s, const struct store_finding *finding);
@@ -270,6 +282,7 @@ struct store_result {
     const struct store_usage_sum *usage;
     size_t nusage;
     const char *next; /* cursor of the next page, NULL after the last row */
+    bool is_cut;      /* there are more than a family may have */
     int64_t total;    /* of jobs, on all pages; of the same filters but those of state: */
     struct store_count counts[STORE_COUNTS_MAX];
     size_t ncounts;
@@ -382,6 +395,25 @@ struct store_job_ref {
 struct store_read *store_find_job(struct store *s,
                                   const struct store_job_ref *ref,
                                   const struct store_then *then);
+
+/* The jobs that came of one another, as far as they are in the scope: from a job up to its oldest
+ * ancestor, and from there all that came of that one. */
+enum {
+    STORE_FAMILY_MAX = 1000,          /* jobs */
+    STORE_FAMILY_UP_MAX = 500,        /* of them the job that is asked about and its ancestors */
+    STORE_FAMILY_LOOKS_MAX = 100000,  /* jobs looked at, seen or not */
+    STORE_FAMILY_BYTES_MAX = 8 << 20, /* of specs and details; jobs behind have neither */
+};
+struct store_family_query {
+    const char *id;                  /* exactly */
+    const struct store_scope *scope; /* NULL = everything */
+};
+/* With spec, detail and origin; the oldest ancestor first, each job behind its parent, and whatever
+ * the ceilings leave out, the job itself and its line are there. The first one's origin has neither
+ * a parent nor what it is to one: that job is out of sight. ERR_NOT_FOUND. */
+struct store_read *store_list_family(struct store *s,
+                                     const struct store_family_query *query,
+                                     const struct store_then *then);
 
 /* Which events a user sees: `own`, `shared` and `any` are kinds of things, "job,node", of which he
  * sees his own, those of his projects or of everybody, and simply each. */

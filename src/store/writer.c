@@ -37,6 +37,9 @@ static const char *const writer_sql[] = {
         " restarts=?13, step=?14, exit_code=?15, gpu_held=?16 WHERE seq=?1",
     [WRITE_JOB_POOL] = "UPDATE job SET pool=?2 WHERE seq=?1",
     [WRITE_JOB_RESPEC] = "UPDATE job_spec SET spec=?2 WHERE seq=?1",
+    [WRITE_ORIGIN] = "INSERT INTO origin(seq, parent, how, step, note) VALUES(?,?,?,?,?)",
+    [WRITE_NOTE] = "INSERT INTO origin(seq, step, note) VALUES(?1,0,?2)"
+                   " ON CONFLICT(seq) DO UPDATE SET note=excluded.note",
     [WRITE_ATTEMPT] = "INSERT INTO attempt(job_seq, k, ray_id, state, started_at, ended_at, detail)"
                       " VALUES(?,?,?,?,?,?,?) ON CONFLICT(job_seq, k) DO UPDATE SET"
                       " ray_id=excluded.ray_id, state=excluded.state,"

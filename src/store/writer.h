@@ -22,6 +22,8 @@ enum writer_statement {
     WRITE_JOB_STATE,
     WRITE_JOB_POOL,
     WRITE_JOB_RESPEC,
+    WRITE_ORIGIN,
+    WRITE_NOTE,
     WRITE_ATTEMPT,
     WRITE_FINDING,
     WRITE_EVENT,

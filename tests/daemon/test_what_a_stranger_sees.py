@@ -71,6 +71,7 @@ class World:
         self.job("waits", "echo x", nnodes=2, n_gpus_per_node=4)
         self.job("greedy", "echo x", nnodes=9, n_gpus_per_node=4)
         self.made("POST", f"/v1/jobs/{failed}/findings", {"cause": f"{MARK}-cause"})
+        self.made("POST", f"/v1/jobs/{failed}:note", {"note": f"{MARK}-noted"})
         self.keep("ray_id", runs)
 
     def make_content(self):
@@ -125,7 +126,9 @@ class World:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     with FakeRay("2.60.0") as ray, Argusd(tmp_path_factory.mktemp("stranger"), ray.url, RECEIVERS) as argusd:
-        yield World(argusd)
+        made = World(argusd)
+        until(lambda: argusd.call("GET", "/v1/prometheus/targets", token="ann").status == 200, "argusd knows its pages")
+        yield made
 
 
 def gets():

@@ -62,6 +62,7 @@ PAGES = {
     "snapshots": ("/snapshots?name=mine@1&with=mine@2", ".lib-diff li"),
     "presets": ("/presets?name=strange", ".lib-pre"),
     "submit": ("/submit?from={running}", ".plan-why"),
+    "family": ("/jobs/{failed}/family", ".fam-row"),
 }
 LOOKS = [(lang, theme, width) for lang in ("en", "zh") for theme in ("light", "dark") for width in (1280, 900, 390)]
 BETWEEN = [look for look in LOOKS if look[2] == 900]

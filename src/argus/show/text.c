@@ -80,6 +80,13 @@ int text_width(const char *s)
     return width;
 }
 
+/* Marks of direction: text that stands behind them is shown where it does not stand. */
+static bool text_is_direction(uint32_t cp)
+{
+    return cp == 0x061c || cp == 0x200e || cp == 0x200f || (cp >= 0x202a && cp <= 0x202e) ||
+           (cp >= 0x2066 && cp <= 0x2069);
+}
+
 void text_clean(struct buf *out, const char *s)
 {
     size_t n = strlen(s);
@@ -88,8 +95,7 @@ void text_clean(struct buf *out, const char *s)
         used = text_next(s, n, &cp);
         if (cp == '\t' || cp == '\n' || cp == '\r')
             (void)buf_addc(out, ' '); /* a full buffer keeps `failed` */
-        else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0xfffd ||
-                 (cp >= 0x202a && cp <= 0x202e))
+        else if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || cp == 0xfffd || text_is_direction(cp))
             (void)buf_addc(out, '?');
         else
             (void)buf_add(out, s, used);

@@ -65,6 +65,9 @@ static void test_clean(void **state)
     struct buf b = BUF_INIT(100);
     text_clean(&b, "a\x1b[2Jb\n\tc\x7f\xc2\x9b\xe2\x80\xae\xff 节");
     assert_string_equal(buf_str(&b), "a?[2Jb  c???? 节");
+    buf_reset(&b);
+    text_clean(&b, "\u061c\u200e\u200f\u202a\u2065\u2066\u2067\u2068\u2069\u206a\u200d");
+    assert_string_equal(buf_str(&b), "????\u2065????\u206a\u200d");
     buf_release(&b);
 }
 

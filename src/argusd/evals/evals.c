@@ -111,6 +111,8 @@ static void evals_submit(struct eval_work *w, const struct checkpoints_due *due)
         evals_refused(w, &err);
         return;
     }
+    own.origin =
+        (struct submit_origin){.job = xstrdup(due->job), .how = FAMILY_EVAL, .step = due->step};
     submit_own(es->a, &own, &w->submit); /* w may be gone behind it */
 }
 

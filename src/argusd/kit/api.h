@@ -101,6 +101,7 @@ struct api {
     struct drytrials *drytrials;
     struct tails *tails;
     struct turns searches; /* in logs */
+    struct turns families; /* of jobs, that are asked for */
     struct curves_kept *curves;
     struct sampler *sampler;
     struct ray_client *ray;

@@ -47,6 +47,9 @@ char *view_resolved(const struct settings *settings,
 
 /* The spec text with the values of secret environment names replaced by "***". Heap, yours. */
 char *view_mask_spec(const char *text);
+/* The same values, to be hidden in what else is told of the spec. */
+struct mask;
+void view_mask_values(const char *text, struct mask *m);
 
 /* What these pages are made of, and parts of them. */
 extern const struct field_table view_item_table, view_job_table;

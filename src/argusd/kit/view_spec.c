@@ -66,15 +66,25 @@ static void view_collect(const struct node *map, struct strv *values)
             strv_add(values, c->text);
 }
 
+/* A list for each text: what is in the list already is looked for from its begin. */
+static void collect_text(const char *text, const char *previous, struct strv *values)
+{
+    struct strv found = {0};
+    spec_secrets_in(text, previous, &found, NULL);
+    for (size_t i = 0; i < found.n; i++)
+        strv_add(values, found.v[i]);
+    strv_release(&found);
+}
+
 /* What looks like a key in a list of arguments, or in a line. */
 static void collect_texts(const struct node *n, struct strv *values)
 {
     const char *previous = NULL;
     if (n && n->kind == NODE_SCALAR)
-        spec_secrets_in(n->text, NULL, values, NULL);
+        collect_text(n->text, NULL, values);
     for (const struct node *c = n && n->kind == NODE_SEQ ? n->first : NULL; c; c = c->next) {
         if (c->kind == NODE_SCALAR)
-            spec_secrets_in(c->text, previous, values, NULL);
+            collect_text(c->text, previous, values);
         previous = c->kind == NODE_SCALAR ? c->text : NULL;
     }
 }
@@ -86,6 +96,39 @@ static void collect_spec(const struct node *spec, struct strv *values)
     view_collect(node_find(node_find(spec, "runtime_env"), "env_vars"), values);
     collect_texts(node_find(spec, "overrides"), values);
     collect_texts(node_find(spec, "entrypoint"), values);
+}
+
+static int view_compare_values(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Each of them once, sorted. */
+static void collect_all(const struct doc *d, struct strv *ret)
+{
+    struct strv all = {0};
+    collect_spec(doc_root(d), &all);
+    collect_spec(node_find(doc_root(d), "eval_on_save"), &all);
+    if (all.n)
+        qsort(all.v, all.n, sizeof(*all.v), view_compare_values);
+    for (size_t i = 0; i < all.n; i++)
+        if (i == 0 || strcmp(all.v[i], all.v[i - 1]) != 0)
+            strv_add(ret, all.v[i]);
+    strv_release(&all);
+}
+
+void view_mask_values(const char *text, struct mask *m)
+{
+    struct problems ps = {0};
+    struct doc *d = NULL;
+    struct strv values = {0};
+    if (doc_parse(text, strlen(text), false, &d, &ps) == 0)
+        collect_all(d, &values);
+    for (size_t i = 0; i < values.n; i++)
+        mask_add(m, values.v[i]);
+    doc_free(d);
+    problems_release(&ps);
+    strv_release(&values);
 }
 
 /* False when one of them is written otherwise than it reads: in quotes with escapes, folded. */
@@ -117,8 +160,7 @@ char *view_mask_spec(const char *text)
     struct buf out = BUF_INIT(4 * (size_t)DOC_MAX_BYTES);
     bool shown = doc_parse(text, strlen(text), false, &d, &ps) == 0;
     if (shown) {
-        collect_spec(doc_root(d), &values);
-        collect_spec(node_find(doc_root(d), "eval_on_save"), &values);
+        collect_all(d, &values);
         doc_free(d);
         shown = stand_as_they_are(&values, text);
     }

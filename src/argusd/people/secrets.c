@@ -366,14 +366,35 @@ int secrets_seal_spec(struct secrets *s,
     return r;
 }
 
-void secrets_open_spec(const struct secrets *s, const char *id, char **spec)
+static void secrets_open_with(const unsigned char *key, const char *id, char **spec)
 {
     if (!seal_is_sealed(*spec))
         return;
     _cleanup_(freep) char *place = xasprintf("spec/%s", id);
     struct buf text = BUF_INIT(SPEC_MAX);
-    int r = s->has_key ? seal_open(s->key, place, *spec, &text, NULL) : -EBADMSG;
+    int r = key ? seal_open(key, place, *spec, &text, NULL) : -EBADMSG;
     set_str(spec, r == 0 ? buf_str(&text) : "# sealed with a key that is not here any more\n");
     seal_forget(text.data, text.len);
     buf_release(&text);
+}
+
+void secrets_open_spec(const struct secrets *s, const char *id, char **spec)
+{
+    secrets_open_with(s->has_key ? s->key : NULL, id, spec);
+}
+
+void secrets_copy_key(const struct secrets *s, struct secrets_key *ret)
+{
+    ret->is_there = s->has_key;
+    memcpy(ret->bytes, s->key, sizeof(ret->bytes));
+}
+
+void secrets_forget_key(struct secrets_key *k)
+{
+    seal_forget(k, sizeof(*k));
+}
+
+void secrets_key_open_spec(const struct secrets_key *k, const char *id, char **spec)
+{
+    secrets_open_with(k->is_there ? k->bytes : NULL, id, spec);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/clock.h"
+#include "base/digest/seal.h"
 #include "base/err.h"
 #include "base/field.h"
 #include "base/strv.h"
@@ -104,3 +105,14 @@ must_check int secrets_seal_spec(struct secrets *s,
                                  struct err *err);
 /* *spec is replaced when it is sealed; by a comment when it cannot be opened. */
 void secrets_open_spec(const struct secrets *s, const char *id, char **spec);
+
+/* For a worker, which does not touch the struct secrets: a copy of the key, until it is forgotten.
+ * Zeroed memory is no key. */
+struct secrets_key {
+    unsigned char bytes[SEAL_KEY_BYTES];
+    bool is_there;
+};
+void secrets_copy_key(const struct secrets *s, struct secrets_key *ret);
+void secrets_forget_key(struct secrets_key *k);
+/* As secrets_open_spec(). On any thread. */
+void secrets_key_open_spec(const struct secrets_key *k, const char *id, char **spec);

@@ -42,6 +42,8 @@ void submit_state_free(struct submit *s)
     free(s->asked);
     free(s->retry.id);
     free(s->retry.changes);
+    free(s->origin.job);
+    free(s->origin.note);
     free(s->change.id);
     free(s->change.changes);
     free(s->verl);
@@ -327,6 +329,8 @@ static void submit_list_jobs(struct submit *s)
     people_who(s->a->people, &s->who, &who);
     if (!who.sees_all)
         spec_list_jobs(&s->spec, s->a->settings->shared_root, &s->named);
+    if (s->req && s->origin.job) /* who sees everything may be mistaken, too */
+        spec_jobs_add(&s->named, "from", s->origin.job);
 }
 
 static void submit_ask_sight(struct submit *s)
@@ -438,6 +442,26 @@ static void submit_check_spec(struct submit *s)
         submit_ask_sight(s);
 }
 
+/* ?from= and ?note= of a submit; a retry has brought its own. The key of a request that says so is
+ * for that, too. */
+static int submit_read_origin(struct submit *s, struct err *err)
+{
+    const char *from = http_req_query(s->req, "from"), *note = NULL;
+    if (s->retry.id)
+        return 0;
+    int r = family_check_note(http_req_query(s->req, "note"), &note, err);
+    if (r < 0)
+        return r;
+    if (from && *from)
+        s->origin = (struct submit_origin){.job = xstrdup(from), .how = FAMILY_FORK};
+    if (note)
+        s->origin.note = xstrdup(note);
+    if (!s->asked && (s->origin.job || s->origin.note))
+        s->asked =
+            xasprintf("from %s\nnote %s\n", str_or(s->origin.job, ""), str_or(s->origin.note, ""));
+    return 0;
+}
+
 static void submit_begin(struct submit *s)
 {
     struct err err = {0};
@@ -446,7 +470,7 @@ static void submit_begin(struct submit *s)
     s->no_trial = http_req_query_bool(s->req, "no_trial", false);
     if (s->suggest && !s->dry_run) /* advice comes before anything is done */
         s->dry_run = s->no_trial = true;
-    if (submit_check_room(s->a, &err) < 0 ||
+    if (submit_read_origin(s, &err) < 0 || submit_check_room(s->a, &err) < 0 ||
         idempotency_make_room(s->a, s->req, clock_wall(), &err) < 0) {
         api_fail(s->req, &err, 0);
         submit_state_free(s);
@@ -463,7 +487,9 @@ void submit_own(struct api *a, const struct submit_own *taken, struct submit **r
     struct submit *s = xcalloc(1, sizeof(*s));
     *s = (struct submit){
         .a = a, .who = taken->who, .text = taken->spec, .no_trial = taken->no_trial, .own = *taken};
+    s->origin = taken->origin;
     s->own.spec = NULL;
+    s->own.origin = (struct submit_origin){0};
     s->own_place = ret;
     *ret = s;
     if (submit_check_room(a, &err) < 0) {
@@ -510,6 +536,8 @@ void submit_retry(struct http_req *req,
 {
     struct submit *s = xcalloc(1, sizeof(*s));
     *s = (struct submit){.req = req, .a = a, .who = *who, .text = taken_spec, .retry = *taken};
+    s->origin.note = s->retry.note;
+    s->retry.note = NULL;
     s->asked = xasprintf("retry of %s\n", taken->id);
     submit_begin(s);
 }

@@ -5,8 +5,17 @@
  * All the checks and the answer are those of POST /v1/jobs (submit/submit.c). */
 #pragma once
 #include "argusd/kit/api.h"
+#include "core/job/family.h"
 
 struct snapshot;
+
+/* Where a spec comes from; see core/job/family.h. Owned texts. */
+struct submit_origin {
+    char *job;           /* NULL: from nowhere, or from what its `resume` names */
+    enum family_how how; /* what it is to that job */
+    int64_t step;        /* of that job's checkpoint; 0: none */
+    char *note;          /* why it is made, see family_is_note(); NULL: nobody said */
+};
 
 /* A request whose body is the spec, as a text or as a form. Answers it, at once or later. */
 void submit_request(struct http_req *req, struct api *a);
@@ -16,6 +25,7 @@ struct submit_retry {
     char *id;
     int64_t seq;
     char *changes; /* JSON array, see core/spec/respec.h: how its spec differs from that job's */
+    char *note;    /* as of an origin */
 };
 
 /* Answers the request, at once or later. who: whose job it will be; copied. taken_spec and the
@@ -44,9 +54,10 @@ void submit_change(struct http_req *req,
 /* A spec that argusd itself submits for somebody: a step of a pipeline. It says its own id, so that
  * it becomes one job however often it is submitted. */
 struct submit_own {
-    struct http_principal who; /* whose job it will be; copied */
-    char *spec;                /* taken */
-    bool no_trial;             /* how it ends says as much, and soon */
+    struct http_principal who;   /* whose job it will be; copied */
+    char *spec;                  /* taken */
+    bool no_trial;               /* how it ends says as much, and soon */
+    struct submit_origin origin; /* taken */
     /* Called once, at once or later: the new job, or NULL with the reason. Both are borrowed for
      * the call. */
     void (*done)(struct live *l, const struct err *err, void *arg);

@@ -224,6 +224,27 @@ static void note_retry(const struct submit *s, struct live *l, usec_t now)
     jobs_note_by(l, "retry", actor, "retry", text, now);
 }
 
+/* What goes on from a job's checkpoint is that job's child, unless somebody said another one's. */
+static void submit_keep_origin(const struct submit *s, const struct job *job)
+{
+    const struct spec *spec = &s->spec;
+    const char *resumed = spec->resume_mode == SPEC_RESUME_JOB ? spec->resume_job : NULL;
+    struct store_origin o = {.parent = s->retry.id ? s->retry.id : s->origin.job,
+                             .step = s->origin.step,
+                             .note = s->origin.note};
+    enum family_how how = s->retry.id ? FAMILY_RETRY : s->origin.how;
+    bool is_ours = how == FAMILY_EVAL || how == FAMILY_EXPORT;
+    if (resumed && !is_ours && !str_eq(resumed, job->id) &&
+        (!o.parent || str_eq(o.parent, resumed))) {
+        o.parent = resumed;
+        o.step = spec->resume_step;
+        how = FAMILY_RESUME;
+    }
+    o.how = o.parent ? family_how_words[how] : NULL;
+    if (o.parent || o.note)
+        store_put_origin(s->a->store, job->seq, &o);
+}
+
 static void on_kept(struct snapshot *snapshot, void *arg)
 {
     const struct submit *s = arg;
@@ -254,6 +275,7 @@ static void submit_take(struct submit *s, const struct demand *d, char *taken_po
     registry_note_inputs(a->registry, s->inputs, job->id);
     code_keep(a->snapshots, s->snapshots, on_kept, s);
     struct live *l = jobs_add(a->jobs, job, &extra, now);
+    submit_keep_origin(s, l->job);
     if (s->retry.id)
         note_retry(s, l, now);
     struct person *p = people_find(a->people, l->job->user);

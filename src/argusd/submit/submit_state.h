@@ -20,6 +20,7 @@ struct submit {
     char *text;                  /* the spec, in place of the body; NULL = the body */
     char *asked;                 /* see idempotency.h */
     struct submit_retry retry;   /* owned texts */
+    struct submit_origin origin; /* owned texts */
     struct submit_change change; /* owned texts; id NULL: it becomes a job of its own */
     struct snapshot *held;       /* came with it; NULL = none */
     struct checkpoints_use use;  /* what it names stays until it is a job */

@@ -38,13 +38,18 @@ static bool is_size(const char *key)
     return str_starts(key, "overrides.") && str_ends(key, "max_token_len_per_gpu");
 }
 
-static void respec_tell(struct work *w, const char *key, const char *old, const char *new)
+void respec_tell_edit(struct jout *j, const char *key, const char *old, const char *new)
 {
     const char *dot = strrchr(key, '.');
     bool hidden = str_is_secret_name(dot ? dot + 1 : key) && !is_size(key);
     const struct edit_page page = {
         .key = key, .old = old && hidden ? "***" : old, .new = new &&hidden ? "***" : new};
-    field_to_json(&respec_edit_table, &page, FIELD_ALL, FIELD_PAGE, &w->changes, NULL);
+    field_to_json(&respec_edit_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
+}
+
+static void respec_tell(struct work *w, const char *key, const char *old, const char *new)
+{
+    respec_tell_edit(&w->changes, key, old, new);
     w->n++;
 }
 
@@ -78,14 +83,13 @@ static void tell_value(struct work *w, const char *key, const struct node *old, 
 
 /* ---- overrides: told one by one ---- */
 
-/* "+trainer.x=1": its key, without the signs. */
-static char *override_key(const char *o)
+char *respec_override_key(const char *o)
 {
     const char *s = o + strspn(o, "+~ ");
     return xstrndup(s, strcspn(s, "="));
 }
 
-static const char *override_value(const char *o)
+const char *respec_override_value(const char *o)
 {
     const char *equals = strchr(o, '=');
     return equals ? equals + 1 : "";
@@ -96,7 +100,7 @@ static const char *find_override(const json_t *list, const char *key)
     size_t i;
     json_t *v;
     json_array_foreach (list, i, v) {
-        _cleanup_(freep) char *k = override_key(str_or(json_string_value(v), ""));
+        _cleanup_(freep) char *k = respec_override_key(str_or(json_string_value(v), ""));
         if (!strcmp(k, key))
             return json_string_value(v);
     }
@@ -107,7 +111,7 @@ static const char *find_old_override(const struct node *list, const char *key)
 {
     const char *found = NULL;
     for (const struct node *o = list ? list->first : NULL; o; o = o->next) {
-        _cleanup_(freep) char *k = override_key(str_or(o->text, ""));
+        _cleanup_(freep) char *k = respec_override_key(str_or(o->text, ""));
         if (!strcmp(k, key))
             found = o->text; /* the last one wins */
     }
@@ -116,10 +120,10 @@ static const char *find_old_override(const struct node *list, const char *key)
 
 static void tell_override(struct work *w, const char *old, const char *new)
 {
-    _cleanup_(freep) char *key = override_key(str_or(old, str_or(new, "")));
+    _cleanup_(freep) char *key = respec_override_key(str_or(old, str_or(new, "")));
     _cleanup_(freep) char *path = xasprintf("overrides.%s", key);
-    const char *before = old ? override_value(old) : NULL;
-    const char *after = new ? override_value(new) : NULL;
+    const char *before = old ? respec_override_value(old) : NULL;
+    const char *after = new ? respec_override_value(new) : NULL;
     if (!str_eq(before, after))
         respec_tell(w, path, before, after);
 }
@@ -129,13 +133,13 @@ static void tell_overrides(struct work *w, const struct node *old, const json_t 
     size_t i;
     json_t *v;
     for (const struct node *o = old ? old->first : NULL; o; o = o->next) {
-        _cleanup_(freep) char *key = override_key(str_or(o->text, ""));
+        _cleanup_(freep) char *key = respec_override_key(str_or(o->text, ""));
         if (!find_override(new, key))
             tell_override(w, o->text, NULL);
     }
     json_array_foreach (new, i, v) {
         const char *o = str_or(json_string_value(v), "");
-        _cleanup_(freep) char *key = override_key(o);
+        _cleanup_(freep) char *key = respec_override_key(o);
         tell_override(w, find_old_override(old, key), o);
     }
 }

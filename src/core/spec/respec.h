@@ -20,6 +20,13 @@ struct respec {
     bool keeps_id;       /* the same job: its submission_id stays */
 };
 
+/* One change into an open array, old or new NULL where there is none; a value under a secret name
+ * is "***". */
+void respec_tell_edit(struct jout *j, const char *key, const char *old, const char *new);
+/* "+trainer.x=1": its key, without the signs (heap), and its value, "" for none (borrowed). */
+char *respec_override_key(const char *o);
+const char *respec_override_value(const char *o);
+
 /* Append the new text to out. changes gets a JSON array of {"key", "old", "new"}, old or new null
  * where there is none; values under secret names are "***" there. How many changes, or -EINVAL
  * with a sentence: the text is no mapping. out->failed or changes->failed tell of an overflow. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/order/place.h"
 #include "base/str.h"
 
 enum { VALUE_MIN = 4, TEXT_MAX = 64 << 20 };
@@ -23,28 +24,49 @@ void mask_release(struct mask *m)
     strv_release(&m->values);
 }
 
-static void add_unless_there(struct strv *sv, const char *s)
+/* The first n bytes of a text. */
+struct mask_at {
+    const char *s;
+    size_t n;
+};
+
+static int mask_compare(const void *key, const void *element)
 {
-    if (!strv_has(sv, s))
-        strv_add(sv, s);
+    const struct mask_at *at = key;
+    const char *v = *(const char *const *)element;
+    int c = strncmp(at->s, v, at->n);
+    return c ? c : v[strnlen(v, at->n)] ? -1 : 0;
+}
+
+static void add_unless_there(struct mask *m, const char *s)
+{
+    struct strv *sv = &m->values;
+    const struct mask_at at = {s, strlen(s)};
+    size_t i = place_of(&at, sv->v, sv->n, sizeof(*sv->v), mask_compare);
+    if (i < sv->n && !strcmp(sv->v[i], s))
+        return;
+    strv_add(sv, s);
+    char *added = sv->v[sv->n - 1];
+    memmove(&sv->v[i + 1], &sv->v[i], (sv->n - 1 - i) * sizeof(*sv->v));
+    sv->v[i] = added;
 }
 
 void mask_add(struct mask *m, const char *value)
 {
     if (strlen(value) < VALUE_MIN)
         return;
-    add_unless_there(&m->values, value);
+    add_unless_there(m, value);
     _cleanup_(buf_release) struct buf quoted = BUF_INIT(TEXT_MAX);
     struct jout j = jout_begin(&quoted);
     jout_str(&j, NULL, value);
     if (!quoted.failed && quoted.len > 2) { /* without its quotes */
         quoted.data[quoted.len - 1] = 0;
-        add_unless_there(&m->values, quoted.data + 1);
+        add_unless_there(m, quoted.data + 1);
     }
     buf_reset(&quoted);
     for (const char *s = value; *s; s++)
         (void)(*s == '\'' ? buf_adds(&quoted, "'\\''") : buf_addc(&quoted, *s)); /* far below max */
-    add_unless_there(&m->values, buf_str(&quoted));
+    add_unless_there(m, buf_str(&quoted));
 }
 
 static bool is_name_byte(char c)
@@ -186,17 +208,32 @@ static const char *take_url(const char *s, struct buf *out)
     return colon + 1 + n;
 }
 
-/* The longest known value at s, 0 if there is none. */
-static size_t known_length(const struct mask *m, const char *s)
+static size_t mask_common(const char *a, const char *b)
 {
-    size_t best = 0;
-    for (size_t i = 0; i < m->values.n; i++) {
-        const char *v = m->values.v[i];
-        size_t n = *v == *s ? strlen(v) : 0;
-        if (n > best && !strncmp(s, v, n))
-            best = n;
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    return n;
+}
+
+/* The longest known value that the first `most` bytes at s begin with, 0 if there is none. Of the
+ * values that do not come after s the last one is it, unless it goes on otherwise than s; then the
+ * longest one is looked for in what the two have in common. */
+static size_t known_length(const struct mask *m, const char *s, size_t most)
+{
+    struct mask_at at = {s, most};
+    for (size_t n = m->values.n; n && at.n;) {
+        size_t i = place_of(&at, m->values.v, n, sizeof(*m->values.v), mask_compare);
+        if (i < n && !mask_compare(&at, &m->values.v[i]))
+            return strlen(m->values.v[i]);
+        if (i == 0)
+            break;
+        n = i - 1;
+        at.n = mask_common(m->values.v[n], s);
+        if (!m->values.v[n][at.n])
+            return at.n;
     }
-    return best;
+    return 0;
 }
 
 void mask_text(const struct mask *m, const char *text, struct buf *out)
@@ -204,7 +241,7 @@ void mask_text(const struct mask *m, const char *text, struct buf *out)
     const char *line = text;
     for (const char *s = text; *s;) {
         const char *end = NULL;
-        size_t known = known_length(m, s);
+        size_t known = known_length(m, s, TEXT_MAX);
         if (known) {
             (void)buf_adds(out, MASK_STARS); /* overflow: out->failed, here and below */
             s += known;
@@ -232,7 +269,10 @@ static const char *string_end(const char *s)
     return s;
 }
 
-void mask_json(const struct mask *m, const char *json, struct buf *out)
+void mask_json_of_two(const struct mask *m,
+                      const struct mask *also,
+                      const char *json,
+                      struct buf *out)
 {
     for (const char *s = json; *s;) {
         size_t head = strcspn(s, "\"");
@@ -240,17 +280,24 @@ void mask_json(const struct mask *m, const char *json, struct buf *out)
         (void)buf_add(out, s, head + opens); /* overflow: out->failed, here and below */
         s += head + opens;
         for (const char *end = opens ? string_end(s) : s; s < end;) {
-            size_t known = known_length(m, s);
-            bool hit = known && known <= (size_t)(end - s);
+            size_t left = (size_t)(end - s);
+            size_t known = known_length(m, s, left), other = known_length(also, s, left);
+            size_t hit = known > other ? known : other;
             size_t n = *s == '\\' && s + 1 < end ? 2 : 1; /* an escape stays whole */
             (void)buf_add(out, hit ? MASK_STARS : s, hit ? sizeof(MASK_STARS) - 1 : n);
-            s += hit ? known : n;
+            s += hit ? hit : n;
         }
         if (*s) {
             (void)buf_addc(out, '"');
             s++;
         }
     }
+}
+
+void mask_json(const struct mask *m, const char *json, struct buf *out)
+{
+    static const struct mask none;
+    mask_json_of_two(m, &none, json, out);
 }
 
 bool mask_finds(const struct mask *m, const char *text)

@@ -15,7 +15,7 @@
 
 /* Zeroed memory knows no value yet. */
 struct mask {
-    struct strv values;
+    struct strv values; /* sorted */
 };
 
 void mask_release(struct mask *m);
@@ -28,6 +28,12 @@ bool mask_is_secret(const char *name);
 void mask_text(const struct mask *m, const char *text, struct buf *out);
 /* JSON text with stars in place of known values in its strings, by value alone. */
 void mask_json(const struct mask *m, const char *json, struct buf *out);
+/* The same with what either mask knows: at each place the longest value of both, so that nothing is
+ * left of one that begins like another's. */
+void mask_json_of_two(const struct mask *m,
+                      const struct mask *also,
+                      const char *json,
+                      struct buf *out);
 /* A known value stands in the text. */
 bool mask_finds(const struct mask *m, const char *text);
 /* The value of an environment variable, masked: a heap string. */

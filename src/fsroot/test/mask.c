@@ -131,12 +131,77 @@ static void test_value(void **state)
     }
 }
 
+static void assert_masked_by_two(const struct mask *m,
+                                 const struct mask *also,
+                                 const char *json,
+                                 const char *want)
+{
+    _cleanup_(buf_release) struct buf out = BUF_INIT(1000);
+    mask_json_of_two(m, also, json, &out);
+    assert_string_equal(buf_str(&out), want);
+}
+
+/* One after the other would leave "-longer" of a secret. */
+static void test_two_masks(void **state)
+{
+    (void)state;
+    _cleanup_(mask_release) struct mask a = {0}, b = {0};
+    struct mask none = {0};
+    mask_add(&a, "s3cr3t");
+    mask_add(&b, "s3cr3t-longer");
+    mask_add(&b, "other");
+    assert_masked_by_two(&a, &b, "[\"s3cr3t-longer\",\"s3cr3t\",\"other\"]",
+                         "[\"***\",\"***\",\"***\"]");
+    assert_masked_by_two(&b, &a, "[\"s3cr3t-longer\",\"s3cr3t-long\"]", "[\"***\",\"***-long\"]");
+    assert_masked_by_two(&a, &none, "\"s3cr3t other\"", "\"*** other\"");
+}
+
+/* Some begin like others, some like none, and all are looked for by halves. */
+static void test_values_that_begin_alike(void **state)
+{
+    (void)state;
+    _cleanup_(mask_release) struct mask m = {0};
+    static const char *const values[] = {"bbbbb", "abcd",          "abcdefgh", "abcdz", "bbbb",
+                                         "abce",  "abcdef\",\"bb", "abcdefg",  "abcd",  "zzzz"};
+    for (size_t i = 0; i < array_len(values); i++)
+        mask_add(&m, values[i]);
+    for (size_t i = 1; i < m.values.n; i++)
+        assert_true(strcmp(m.values.v[i - 1], m.values.v[i]) < 0);
+    assert_masked(&m, "abcdefgh", "***");
+    assert_masked(&m, "abcdefgx", "***x");
+    assert_masked(&m, "abcdefx", "***efx");
+    assert_masked(&m, "abcdzz abcc", "***z abcc");
+    assert_masked(&m, "bbbbbbbbbba", "******a");
+    assert_masked(&m, "bbb bbbbc", "bbb ***c");
+    assert_masked(&m, "~~~~ zzz", "~~~~ zzz");
+    _cleanup_(buf_release) struct buf out = BUF_INIT(1000);
+    mask_json(&m, "[\"abcdef\",\"bbbb\"]", &out); /* what is longer ends behind the quote */
+    assert_string_equal(buf_str(&out), "[\"***ef\",\"***\"]");
+}
+
+/* As long as those of a whole spec may be. */
+static void test_many_values(void **state)
+{
+    enum { MANY = 20000 };
+    (void)state;
+    _cleanup_(mask_release) struct mask m = {0};
+    for (int round = 0; round < 2; round++)
+        for (unsigned i = 0; i < MANY; i++) {
+            _cleanup_(freep) char *value = xasprintf("value-%u", i * 7919U % MANY);
+            mask_add(&m, value);
+        }
+    assert_int_equal(m.values.n, MANY);
+    assert_masked(&m, "value-19999 value-x value-00", "*** value-x ***0");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),         cmocka_unit_test(test_by_name),
         cmocka_unit_test(test_by_value),      cmocka_unit_test(test_argv),
         cmocka_unit_test(test_json_by_value), cmocka_unit_test(test_value),
+        cmocka_unit_test(test_two_masks),     cmocka_unit_test(test_values_that_begin_alike),
+        cmocka_unit_test(test_many_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { OLDEST = 1, NEWEST = 6 };
+enum { OLDEST = 1, NEWEST = 7 };
 
 static void put_all(struct store *s)
 {
@@ -214,11 +214,44 @@ static void test_what_jobs_held_is_taken_over(void **state)
     bed_release(&b);
 }
 
+/* Until schema 7 a retry knew its job in the detail alone. */
+static void test_retries_are_taken_over(void **state)
+{
+    static const char past[] =
+        "UPDATE job_detail SET detail='{\"retry_of\":\"job-000002\"}' WHERE seq=5;"
+        " UPDATE job_detail SET detail='{\"retry_of\":7}' WHERE seq=4;"
+        " UPDATE job_detail SET detail='no JSON' WHERE seq=3";
+    static const char count[] = "SELECT count(*), max(seq), max(parent), max(how) FROM origin";
+    _cleanup_(freep) char *golden = xasprintf("%s/store-7.db", getenv("STORE_GOLDEN"));
+    struct bed b;
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    (void)state;
+    bed_init(&b, BED_CLOSED);
+    copy(golden, b.path);
+    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, past, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    bed_open(&b, NULL);
+    bed_close(&b);
+    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, count, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(st, 0), 1);
+    assert_int_equal(sqlite3_column_int(st, 1), 5);
+    assert_string_equal((const char *)sqlite3_column_text(st, 2), "job-000002");
+    assert_string_equal((const char *)sqlite3_column_text(st, 3), "retry");
+    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    bed_release(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_version_opens),
         cmocka_unit_test(test_what_jobs_held_is_taken_over),
+        cmocka_unit_test(test_retries_are_taken_over),
     };
 
     if (argc == 3 && strcmp(argv[1], "--make") == 0)

@@ -17,6 +17,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/job/family.h"
 
 struct stop_opts {
     struct strv filter, state;
@@ -271,7 +272,7 @@ static int wait_run(struct cli *cli, void *opts, const struct strv *args, struct
 
 struct retry_opts {
     bool apply_fix, dry_run, min, max;
-    const char *from, *metric;
+    const char *from, *metric, *note;
     int output;
 };
 
@@ -289,6 +290,10 @@ static const struct opt RETRY_OPTS[] = {
      RETRY_ROW(OPT_TEXT, metric),
      .arg = "KEY",
      .doc = "with --from best: the best by this metric, as 'argus ckpt best' says it"},
+    {.name = "note",
+     RETRY_ROW(OPT_TEXT, note),
+     .arg = "TEXT",
+     .doc = "why it is made, in one line: 'argus family' shows it"},
     {.name = "max", RETRY_ROW(OPT_FLAG, max), .doc = "with --from best: the greatest value"},
     {.name = "min", RETRY_ROW(OPT_FLAG, min), .doc = "with --from best: the smallest value"},
     {.letter = 'n',
@@ -309,8 +314,11 @@ static int retry_post(struct cli *cli,
     _cleanup_(buf_release) struct buf body = BUF_INIT(RETRY_BODY_MAX);
     _cleanup_(freep) char *path = cli_job_path(id, o->dry_run ? ":retry?dry_run=1" : ":retry");
     struct jout j = jout_begin(&body);
+    const char *note = NULL;
     if (o->min && o->max)
         return message_refuse(err, ERR_USAGE, "cli_min_or_max", MESSAGE_NO_ARGS);
+    if (family_check_note(o->note, &note, err) < 0)
+        return ERR_BAD_REQUEST;
     jout_open(&j, NULL, '{');
     if (o->metric)
         jout_str(&j, "metric", o->metric);
@@ -320,6 +328,8 @@ static int retry_post(struct cli *cli,
         jout_bool(&j, "apply_fix", true);
     if (o->from)
         jout_str(&j, "from", o->from);
+    if (note)
+        jout_str(&j, "note", note);
     jout_close(&j, '}');
     if (body.failed)
         return message_refuse(err, ERR_USAGE, "cli_from_long", MESSAGE_NO_ARGS);

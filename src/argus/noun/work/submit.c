@@ -8,12 +8,16 @@
 #include "argus/job/waiting.h"
 #include "argus/log/follow.h"
 #include "base/message.h"
+#include "core/job/family.h"
 
 struct submit_opts {
     bool dry_run, suggest, require_fit, no_trial, smoke, follow, wait;
+    const char *from, *note;
     struct submission_wish wish;
     int output;
 };
+
+enum { SUBMIT_PATH_MAX = 4096 }; /* a note fits three times over */
 
 #define SUBMIT_ROW(type_, member) .type = (type_), .offset = offsetof(struct submit_opts, member)
 
@@ -48,6 +52,14 @@ static const struct opt SUBMIT_OPTS[] = {
      .arg = "KEY=VALUE",
      .doc = "set a value in the spec before it is sent, or fill a hole: a.b=1 sets b below a, "
             "overrides.KEY=1 sets one Hydra override; may be given again"},
+    {.name = "from",
+     SUBMIT_ROW(OPT_TEXT, from),
+     .arg = "ID",
+     .doc = "the job whose spec this one was made of: 'argus family' shows it as that one's fork"},
+    {.name = "note",
+     SUBMIT_ROW(OPT_TEXT, note),
+     .arg = "TEXT",
+     .doc = "why it is made, in one line"},
     OPT_OUTPUT(struct submit_opts),
 };
 
@@ -96,7 +108,7 @@ static int submit_report(struct cli *cli,
     return submit_stay(cli, o, id, err);
 }
 
-static void submit_make_path(const struct submit_opts *o, struct buf *path)
+static void submit_make_path(const struct submit_opts *o, const char *note, struct buf *path)
 {
     const struct {
         const char *name;
@@ -106,22 +118,29 @@ static void submit_make_path(const struct submit_opts *o, struct buf *path)
                  {"require_fit", o->require_fit},
                  {"no_trial", o->no_trial},
                  {"smoke", o->smoke}};
-    (void)buf_adds(path, "/v1/jobs"); /* all of it fits */
+    (void)buf_adds(path, "/v1/jobs"); /* what does not fit is told by the caller */
     for (size_t i = 0; i < array_len(flags); i++)
         url_query(path, flags[i].name, flags[i].given ? "1" : NULL);
+    url_query(path, "from", o->from);
+    url_query(path, "note", note);
 }
 
 static int submit_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct submit_opts *o = opts;
+    const char *note = NULL;
     _cleanup_(submission_release) struct submission s = {0};
-    _cleanup_(buf_release) struct buf path = BUF_INIT(1024);
+    _cleanup_(buf_release) struct buf path = BUF_INIT(SUBMIT_PATH_MAX);
     _cleanup_(json_unrefp) json_t *answer = NULL;
     if (o->follow && (o->output >= OUTPUT_JSON || o->wait))
         return message_refuse(err, ERR_USAGE, "cli_follow_alone", MESSAGE_NO_ARGS);
     if (!args->n && !o->wish.preset)
         return message_refuse(err, ERR_USAGE, "cli_file_or_preset", MESSAGE_NO_ARGS);
-    submit_make_path(o, &path);
+    if (family_check_note(o->note, &note, err) < 0)
+        return ERR_BAD_REQUEST;
+    submit_make_path(o, note, &path);
+    if (path.failed)
+        return message_refuse(err, ERR_USAGE, "cli_from_long", MESSAGE_NO_ARGS);
     const char *file = args->n ? args->v[0] : NULL;
     int r = submission_read(&s, file, &o->wish, err);
     if (r >= 0)
@@ -156,7 +175,8 @@ static const struct command SUBMIT_COMMANDS[] = {
             "argus submit --preset grpo-7b --set model_id=M --set train_file=T --set val_file=V\t"
             "without a file\n"
             "argus submit --set nnodes=2 --dry-run job.yaml\tcheck a variant\n"
-            "argus submit --smoke --wait job.yaml\tsee whether it runs at all",
+            "argus submit --smoke --wait job.yaml\tsee whether it runs at all\n"
+            "argus submit --from grpo-7 --note 'half the rate' job.yaml\ta fork of another job",
         .opts = SUBMIT_OPTS,
         .n_opts = array_len(SUBMIT_OPTS),
         .opts_size = sizeof(struct submit_opts),

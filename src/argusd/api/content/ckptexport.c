@@ -122,7 +122,11 @@ static void export_on_lineage(json_t *lineage, void *arg)
         return;
     }
     const struct submit_own own = {
-        .who = x->who, .spec = xstrdup(x->plan.spec), .done = export_on_submitted, .arg = x};
+        .who = x->who,
+        .spec = xstrdup(x->plan.spec),
+        .done = export_on_submitted,
+        .arg = x,
+        .origin = {.job = xstrdup(x->id), .how = FAMILY_EXPORT, .step = x->step}};
     submit_own(x->a, &own, &x->submit); /* x may be gone behind it */
 }
 

@@ -203,12 +203,14 @@ static int read_states(const struct http_req *req,
                        struct err *err)
 {
     const char *text;
+    bool is_over = false;
     for (size_t i = 0; (text = http_req_query_at(req, "state", i)); i++)
         while (*text) {
             char word[32];
             size_t n = strcspn(text, ",");
             text_printf(word, "%.*s", (int)n, text); /* cut words are unknown */
             enum job_state s = job_state_from_string(word);
+            is_over |= s != JOB_STATE_END && job_state_is_terminal(s);
             if (!strcmp(word, "live"))
                 q->live = true;
             else if (s == JOB_STATE_END)
@@ -219,6 +221,7 @@ static int read_states(const struct http_req *req,
             text += n + (text[n] == ',');
         }
     q->states = ret;
+    q->live |= q->nstates && !is_over; /* then those that are over need not be looked at */
     return 0;
 }
 
@@ -342,6 +345,8 @@ static const struct http_param submit_params[] = {
      "as a dry run without trial, and what would serve the job better: advice"},
     {"no_trial", HTTP_PARAM_BOOLEAN,
      "skip the short run on a worker that comes before a job of verl"},
+    {"from", HTTP_PARAM_STRING, "id of the job whose spec this one was made of: its parent"},
+    {"note", HTTP_PARAM_STRING, "why it is made: one line of text, 500 bytes at most"},
     {0}};
 static const struct http_param list_params[] = {
     {"limit", HTTP_PARAM_INTEGER, "rows of a page, 1 to 1000; 50 if not given"},

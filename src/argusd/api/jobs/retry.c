@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/finding/finding.h"
+#include "core/job/family.h"
 #include "core/spec/respec.h"
 #include "core/spec/spec.h"
 #include "fsroot/ckpt/checkpoint.h"
@@ -34,6 +35,7 @@ struct retry {
     struct api *a;
     struct http_principal who; /* whose job it will be */
     char *root, *id, *spec;    /* of the old job */
+    char *note;                /* why; NULL: nobody says */
     char *kept;                /* its checkpoints, none of which goes meanwhile */
     struct checkpoints_use use;
     struct ckpt_list known;
@@ -56,6 +58,7 @@ static void retry_free(struct retry *r)
     free(r->root);
     free(r->id);
     free(r->spec);
+    free(r->note);
     json_decref(r->patch);
     free(r);
 }
@@ -89,7 +92,11 @@ static int read_from(const char *text, const char *job, int64_t *ret_step, struc
 }
 
 static const struct field retry_form_rows[] = {
-    OPT_BOOLEAN("apply_fix"), OPT_AS("from", TEXT_OR_NULL), OPT_TEXT("metric"), OPT_TEXT("mode"),
+    OPT_BOOLEAN("apply_fix"),
+    OPT_AS("from", TEXT_OR_NULL),
+    OPT_TEXT("metric"),
+    OPT_TEXT("mode"),
+    OPT_AS("note", TEXT_OR_NULL),
     OPT_AS("patch", OBJECT_AS_IT_CAME("keys of the JobSpec: maps are merged, null takes away"))};
 static const struct field_table retry_form = ACTION_FORM(retry_form_rows);
 
@@ -127,6 +134,14 @@ static int retry_read_best(const json_t *body, struct retry *r, struct err *err)
     return 0;
 }
 
+static int retry_read_note(const json_t *body, struct retry *r, struct err *err)
+{
+    const char *note = NULL;
+    int x = family_read_note(json_object_get(body, "note"), &note, err);
+    r->note = note ? xstrdup(note) : NULL;
+    return x;
+}
+
 static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *body = api_read_action(req, &retry_form);
@@ -139,7 +154,7 @@ static int retry_read_body(struct http_req *req, struct retry *r, bool *ret_fix,
     if (from && !json_is_null(from) && !json_is_string(from))
         return message_refuse(err, ERR_BAD_REQUEST, "retry_from_form", MESSAGE_NO_ARGS);
     *ret_fix = json_is_true(fix);
-    if (retry_read_patch(body, r, *ret_fix, err) < 0)
+    if (retry_read_note(body, r, err) < 0 || retry_read_patch(body, r, *ret_fix, err) < 0)
         return ERR_BAD_REQUEST;
     r->from = json_is_string(from);
     r->from_best = r->from && !strcmp(json_string_value(from), "best");
@@ -252,7 +267,8 @@ static void retry_submit(struct retry *r)
         api_fail(r->req, &err, 0);
     } else {
         struct submit_retry of = {
-            .id = xstrdup(r->id), .seq = r->seq, .changes = buf_take(&changes)};
+            .id = xstrdup(r->id), .seq = r->seq, .changes = buf_take(&changes), .note = r->note};
+        r->note = NULL;
         submit_retry(r->req, r->a, &r->who, buf_take(&text), &of);
     }
     buf_release(&text);

@@ -256,10 +256,12 @@ static int figures_span(struct http_req *req,
         return err->code = ERR_BAD_REQUEST;
     if (*to > now)
         *to = now;
-    if (*from + KEPT_SINCE < now)
-        *from = now - KEPT_SINCE;
     if (*from >= *to)
         return message_refuse(err, ERR_BAD_REQUEST, "since_behind_until", MESSAGE_NO_ARGS);
+    if (*from + KEPT_SINCE < now && now < *to + KEPT_SINCE)
+        *from = now - KEPT_SINCE;
+    else if (*from + KEPT_SINCE < now) /* nothing is kept of that time: its end has no figures */
+        *from = *to > FIGURE_EVERY ? *to - FIGURE_EVERY : 0;
     if (*from + SAMPLES_SINCE < now && *ret_step < ROLLUP)
         *ret_step = ROLLUP;
     return 0;

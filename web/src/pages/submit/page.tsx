@@ -206,13 +206,14 @@ function Deeds(p: { text: string; errors: number; isBusy: boolean; refused: (why
     const key = useRef({ text: "", key: "" });
     const submit = async (smoke: boolean) => {
         // The same text is the same submit, however often the button is pressed and whatever the connection did.
-        const what = `${smoke} ${p.text}`;
+        const from = query.value.get("from"); // its parent
+        const what = `${smoke} ${from} ${p.text}`;
         if (key.current.text !== what) key.current = { text: what, key: newKey() };
         setBusy(true);
         try {
             const made = await call("POST /v1/jobs", {
                 raw: p.text,
-                query: smoke ? { smoke: true } : {},
+                query: { ...(smoke ? { smoke: true } : {}), ...(from ? { from } : {}) },
                 idempotencyKey: key.current.key,
             });
             key.current = { text: "", key: "" };
@@ -372,7 +373,14 @@ export default function Submit() {
                 sub={
                     <>
                         {visible([workload, valueOf(now, "preset")].filter(Boolean).join(" · "))}
-                        {from && ` · ${w("from_job", visible(from))}`}
+                        {from && (
+                            <>
+                                {` · ${w("from_job", visible(from))} `}
+                                <button type="button" class="link act" onClick={() => setQuery({ from: null })}>
+                                    {w("not_from")}
+                                </button>
+                            </>
+                        )}
                     </>
                 }
             >

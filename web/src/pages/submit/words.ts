@@ -108,6 +108,7 @@ export const w = words({
         "查看者令牌不能提交作业。请向管理员申请 user 角色。",
     ],
     from_job: ["from {0}", "来自 {0}"],
+    not_from: ["not its child", "不记为其衍生作业"],
     phone: ["A phone is for reading: submit from a wider screen.", "手机仅供查看：请在更宽的屏幕上提交。"],
     gone: ["What it begins from could not be read", "无法读取起始规格"],
     k_submit: ["submit", "提交"],

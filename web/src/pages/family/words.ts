@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+import { words } from "../../base/words";
+
+export const w = words({
+    family: ["Family", "派生关系"],
+    of_job: ["of {0}", "作业 {0}"],
+    retry: ["Retry", "重试"],
+    fork: ["Fork", "派生"],
+    resume: ["Resume", "恢复"],
+    eval: ["Eval", "评估"],
+    export: ["Export", "导出"],
+    at_step: ["{0} at step {1}", "{0}（第 {1} 步）"],
+    same: ["the same spec", "规格相同"],
+    untold: ["the difference is too long to tell: compare the two", "差异过长，请比较两个作业"],
+    more_keys: ["{0}, and {1} more", "{0}，另有 {1} 项"],
+    tree: ["The jobs as a tree", "作业树"],
+    list: ["The jobs, each below what it came of", "作业列表，每个在其来源之下"],
+    difference: ["Difference", "差异"],
+    from_parent: ["What its spec changed of {0}", "相对 {0} 的规格变化"],
+    root: [
+        "The tree begins here: nothing before it is told to you.",
+        "作业树从这里开始：之前的作业对您不可见或不存在。",
+    ],
+    note: ["Note", "备注"],
+    no_note: ["no note", "无备注"],
+    edit_note: ["Change the note on {0}", "修改 {0} 的备注"],
+    note_of: ["Why {0} was made, in one line", "{0} 的提交原因，一行"],
+    change: ["Change", "修改"],
+    save: ["Save", "保存"],
+    saved: ["The note is kept", "备注已保存"],
+    compare_two: ["Compare the two", "比较这两个"],
+    choose_two: ["Choose two to compare", "选择两个进行比较"],
+    cut: ["There are more jobs, or longer differences, than are told here.", "还有更多作业或更长的差异未在此列出。"],
+    drawn_none: ["More than {0} jobs are not drawn: the list has them.", "超过 {0} 个作业不绘图，请看列表。"],
+    alone: ["Nothing came of this job yet", "此作业还没有派生作业"],
+    alone_text: [
+        "A retry, a new job with its spec, or one that goes on from its checkpoint will stand here, with what it changed.",
+        "重试、以其规格新建的作业或从其检查点续训的作业会列在这里，并给出所作的修改。",
+    ],
+    edit: ["New job with its spec", "以其规格新建作业"],
+    no_job: ["No such job", "没有这个作业"],
+    validation: ["Validation", "验证"],
+});
