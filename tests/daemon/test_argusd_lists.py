@@ -48,6 +48,8 @@ def test_orders_counts_and_flags(argusd):
         ("flag=HUNG,HELD", ["c"]),
         ("flag=HUNG", []),
         ("state=QUEUED&sort=name", ["d", "c", "A"]),
+        ("state=QUEUED&order=asc", ["A", "c", "d"]),  # a long line from its oldest on
+        ("state=QUEUED,STOPPED&order=asc", ["b", "A", "c", "d"]),
     ):
         found, page = pages(argusd, "all=1&" + query)
         assert found == names, query

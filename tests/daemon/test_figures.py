@@ -2,6 +2,10 @@
 """Figures of machines: argusd asks each node's own metrics page, beside a fake Ray whose nodes have real HTTP pages of
 what a Ray 2.60.0 and a 2.51.1 wrote; what a page says comes to the job, to the routes and over a restart."""
 
+import contextlib
+import sqlite3
+import time
+
 import pytest
 from figurebed import World
 
@@ -118,3 +122,24 @@ def test_what_cannot_be_asked_is_said(world):
         assert reply.status == status and word in reply.json()["detail"], reply
     coarse = world.figures("w1", query="since=89d&step=15s")
     assert coarse["step_s"] >= 300 and coarse["points"] <= 1001
+
+
+def test_a_job_that_ended_long_ago_has_an_answer(world):
+    """Its whole attempt is told without a time asked for; of an attempt of which nothing is kept, empty points."""
+    a = world.argusd
+    job = a.submit("true", n_gpus_per_node=1)
+    a.wait_over(job)
+    for days, points in ((2, 73), (100, 2)):  # 6 hours in steps of 5 minutes, and its last step
+        a.stop()
+        ended = int((time.time() - days * 86400) // 300 * 300) * 1_000_000
+        with contextlib.closing(sqlite3.connect(a.state_dir / "argus.db")) as db, db:
+            db.execute(
+                "UPDATE attempt SET started_at=?, ended_at=? WHERE job_seq=(SELECT seq FROM job WHERE id=?)",
+                (ended - 6 * 3600 * 1_000_000, ended, job),
+            )
+        a.start()
+        page = a.get(f"/v1/jobs/{job}/gpus?step=1m")
+        assert len(page["series"]) == 1 and page["points"] == points, page
+        assert page["series"][0]["mean_of_all"] is None
+        reply = a.call("GET", f"/v1/jobs/{job}/gpus?since=1h")
+        assert (reply.status, reply.json()["code"]) == (400, "since_behind_until"), "it had ended by then"

@@ -102,6 +102,12 @@ def test_a_stopped_rank_is_named_and_the_job_goes_on(argusd):
     said = "rank 2 (WorkerDict, pid 102 on w1) is stopped (state T); 2 of 3 ranks stand in all_reduce"
     assert said in f["evidence"][0]["text"] and f["evidence"][1]["source"] == "stacks/2/w1.json"
     assert json.loads((argusd.job_dir(t.id) / "attempts/1" / f["evidence"][1]["source"]).read_text())[2]["pid"] == 102
+    # Who sees the job reads there where each process stood.
+    at = f"/v1/files?path=jobs/{t.id}/attempts/1/stacks/2"
+    (answer,) = argusd.get(at)["entries"]
+    assert (answer["name"], answer["kind"]) == ("w1.json", "file") and answer["bytes"] > 0 and answer["changed_at"]
+    read = argusd.call("GET", at.replace("files?", "files/content?") + "/w1.json")
+    assert read.status == 200 and [p["rank"] for p in json.loads(read.body)] == ["0", "1", "2"]
     assert view["reason"]["code"] == "timeout_or_hang" and view["state"] == "RUNNING"
     (told,) = events(argusd, t.id, "hung")
     assert said in told["text"] and "no new step for" in told["text"] and told["from"] == told["to"] == "RUNNING"

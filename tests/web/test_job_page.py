@@ -144,8 +144,9 @@ def test_a_curve_of_two_attempts(browser, world):
     page.route(f"**/v1/jobs/{job}", lambda r: r.fulfill(body=json.dumps(whole), content_type="application/json"))
     page.goto(f"{world.argusd.url}/jobs/{job}")
     page.wait_for_selector("#curves canvas")
-    legend = page.inner_text("#curves .legend")
-    assert all(word in legend for word in ("restart", "checkpoint", "finding", "run again")), legend
+    named = lambda: page.inner_text("#curves .legend")  # noqa: E731
+    for word in ("restart", "checkpoint", "finding", "run again"):  # each comes with an answer of its own
+        until(lambda word=word: word in named(), f"{word} is among {named()!r}")
     page.click("#curves .seg button:has-text('Log')")
     page.wait_for_url("**scale=log**")
     page.fill("#curves input[type=search]", "kl")
@@ -243,6 +244,99 @@ def test_the_fix_is_shown_as_a_diff(browser, world):
     ], lines  # fmt: skip
     page.keyboard.press("Escape")
     assert not [j for j in world.argusd.all_jobs() if world.argusd.job(j["id"])["retry_of"] == job], "nothing was sent"
+    page.context.close()
+
+
+def test_a_hang_of_a_running_job_is_explained(browser, world):
+    """At its first attempt too; each quote of the evidence leads to its line, where it stands in a log, and where each
+    process stood is read when it is asked for."""
+    job = world.jobs["running"]
+    (found,) = world.argusd.get(f"/v1/jobs/{world.jobs['failed']}/findings")["findings"]
+    log = "gpu-01/worker-00-02000000-10.out"
+    odd = {"class": "timeout_or_hang", "node": "gpu-01", "rank": "1", "pid": "10", "after": [], "second": None}
+    quotes = [
+        {"source": None, "offset": 0, "line": 0, "text": "no new step for 9m"},
+        {"source": "logs/driver.log", "offset": 0, "line": 1, "text": "Total training steps: 500"},
+        {"source": f"logs/workers/{log}", "offset": 14, "line": 2, "text": "NCCL WARN of rank 0"},
+        {"source": "stacks/2/gpu-01.json", "offset": 0, "line": 0, "text": "pid 10: native code"},
+    ]
+    answers = {
+        "": {**world.argusd.job(job), "flags": ["HUNG"]},
+        "/findings": {"findings": [{**found, **odd, "attempt": 1, "evidence": quotes}], "opinions": []},
+    }
+    stood = [
+        {"pid": 9, "rank": "0", "actor": "Trainer", "state": "S", "text": "Thread MainThread (idle)\n    all_reduce"},
+        {"pid": 10, "rank": "1", "actor": "Trainer", "state": "T", "text": "Thread MainThread (idle)\n    <b>native"},
+    ]
+    at = world.argusd.job_dir(job) / "attempts/1/stacks/2"
+    at.mkdir(parents=True)
+    for node in ("gpu-02", "gpu-01"):
+        (at / f"{node}.json").write_text(json.dumps(stood))
+    page = browser.page()
+    for path, body in answers.items():
+        page.route(f"**/v1/jobs/{job}{path}", lambda r, _, body=body: r.fulfill(json=body))
+    page.goto(f"{world.argusd.url}/jobs/{job}")
+    page.wait_for_selector("#finding .quote >> nth=3")
+    assert page.locator("#finding .quote").all_inner_texts() == [q["text"] for q in quotes]
+    assert page.locator("#finding button.link").count() == 2, "one in each log"
+    assert page.locator("#finding .finding-acts").count() == 0, "it is not over: nothing to retry"
+    page.click("#finding .stacks > summary")
+    page.wait_for_selector("#finding .stacks li pre:has-text('<b>native')")
+    nodes = page.locator("#finding .stacks > details > summary").all_inner_texts()
+    assert [n.split()[0] for n in nodes] == ["gpu-01", "gpu-02"], "that of the odd process first"
+    ranks = page.locator("#finding .stacks li summary").all_inner_texts()
+    assert [r.split(" Trainer")[0] for r in ranks] == ["rank 1", "rank 0"] and "stopped" in ranks[0]
+    assert page.locator("#finding .stacks pre:visible").count() == 1, "the others are opened by hand"
+    page.click(f"#finding button.link:has-text('{log}')")
+    page.wait_for_url("**line=14**")
+    page.wait_for_selector("#log li.here:has-text('NCCL WARN of rank 0')")
+    assert page.wrong == []
+    page.context.close()
+
+
+def test_the_gpus_of_a_job_that_is_over(browser, world):
+    """The time asked for lies in its life, so that there is an answer however long ago that was."""
+    job, asked = world.jobs["done"], []
+    page = browser.page()
+    page.on("request", lambda r: "/gpus?" in r.url and asked.append(parse_qs(urlsplit(r.url).query)))
+    page.goto(f"{world.argusd.url}/jobs/{job}")
+    page.wait_for_selector("#gpus .blank:has-text('No figures'), #gpus .ranks")
+    assert asked and all("since" not in a and "until" not in a for a in asked), asked
+    assert page.wrong == []
+    page.context.close()
+
+
+def test_what_a_job_imported_its_files_and_its_report(browser, world):
+    job = world.jobs["done"]
+    process = {"kind": "worker", "node": "gpu-01", "pid": 7, "verl": "0.9.1", "file": "/s/verl/__init__.py", "ok": True}
+    imports = {
+        "processes": [process], "attempt": 1, "ok": True, "verl": "0.9.1", "file": "/s/verl/__init__.py",
+        "snapshot": "mine@1", "hash": "cafe", "reward": None, "python": "3.12", "torch": None, "ray": "2.60.0",
+        "nodes": ["gpu-01"], "mismatch": None,
+    }  # fmt: skip
+    whole = world.argusd.job(job)
+    proof = {"driver_on_worker": True, "driver_node": "gpu-01", "driver_node_ip": "127.99.0.2", "head_ip": "127.99.0.1",
+             "checked_at": whole["ended_at"]}  # fmt: skip
+    page = browser.page(width=390)
+    said = {**whole, "proof": {**proof, "imports": imports}}
+    page.route(f"**/v1/jobs/{job}", lambda r: r.fulfill(json=said))
+    page.goto(f"{world.argusd.url}/jobs/{job}")
+    page.wait_for_selector("#place .c-ok:has-text('verl 0.9.1 · from its snapshot mine@1')")
+    page.click("#place summary")
+    page.wait_for_selector("#place .imports li:has-text('worker · gpu-01 · 7')")
+    imports.update(ok=False, mismatch="from '/a' and not from '/b'")
+    page.reload()
+    page.wait_for_selector("#place .c-bad:has-text('not the code of this job')")
+    assert "from '/a' and not from '/b'" in page.inner_text("#place").lower()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size({"width": 1280, "height": 800})
+    with page.expect_download() as got:
+        page.click(".job-head a:has-text('Markdown')")
+    assert got.value.suggested_filename == f"{job}.md" and "# " in got.value.path().read_text()
+    page.click("#place a:has-text('Files')")
+    page.wait_for_url(f"**/files?path=jobs%2F{job}")
+    page.wait_for_selector(".crumbs")
+    assert page.wrong == []
     page.context.close()
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that waits, in a browser: each node that was looked at, what has to end, and what if it asked otherwise."""
 
+import re
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from webbed import CHROMIUM, World
 
@@ -59,3 +62,60 @@ def test_a_hint_has_its_button(browser, world):
     assert event["actor"] == "alice"
     page.context.close()
     world.argusd.stop_job(job)
+
+
+def test_a_line_longer_than_a_page_begins_at_its_begin(browser, world):
+    """What waits longest and what priority puts before it, and how many are not shown; what runs is all there."""
+    (row,) = (r for r in world.argusd.get("/v1/jobs?all=1&state=RUNNING")["jobs"] if r["id"] == world.jobs["wide"])
+
+    def waits(name, position, priority=50):
+        more = {"id": name, "name": name, "state": "QUEUED", "position": position, "priority": priority}
+        return {**row, **more, "started_at": None, "flags": []}
+
+    def answer(route):
+        asked = {k: v[0] for k, v in parse_qs(urlsplit(route.request.url).query).items()}
+        if asked.get("state") != "QUEUED":
+            return route.continue_()
+        if "count" in asked:
+            return route.fulfill(json={"jobs": [], "next_cursor": "j1", "total": 12345, "states": {}})
+        first = {"sort": asked.get("sort"), "order": asked.get("order")}
+        if first == {"sort": "priority", "order": None}:
+            return route.fulfill(json={"jobs": [waits("urgent", 1, 90), waits("newest", 900)], "next_cursor": "d13-1"})
+        assert first == {"sort": "queued_at", "order": "asc"}
+        return route.fulfill(json={"jobs": [waits("oldest", 2), waits("older", 3)], "next_cursor": "u00-1"})
+
+    page = browser.page()
+    page.route(re.compile(r"/v1/jobs\?"), answer)
+    page.goto(f"{world.argusd.url}/queue")
+    page.wait_for_selector(".cut-says:has-text('The first 3 of 12,345 are shown.')")
+    names = page.locator(".glist").first.locator(".gr.two .name").all_inner_texts()
+    assert names == ["urgent", "oldest", "older"]
+    page.wait_for_selector(".glist:has-text('Starting and running') .gr.two:has-text('half of each node')")
+    page.goto(f"{world.argusd.url}/")
+    page.wait_for_selector(".panel:has-text('12,345 waiting') .qrow:has-text('urgent')")
+    page.goto(f"{world.argusd.url}/usage")
+    page.wait_for_selector(".lead-lines:has-text('12,345 jobs wait; the 2 that wait longest')")
+    assert page.wrong == []
+    page.context.close()
+
+
+def test_the_first_page_forgets_no_long_training(browser, world):
+    """What hangs, what failed and one's own that run are asked for as such, not among the newest of everybody."""
+    (row,) = (r for r in world.argusd.get("/v1/jobs?all=1&state=RUNNING")["jobs"] if r["id"] == world.jobs["wide"])
+    old = {**row, "id": "old", "name": "trains since May", "queued_at": "2026-05-01T00:00:00Z"}
+
+    def answer(route):
+        asked = {k: v[0] for k, v in parse_qs(urlsplit(route.request.url).query).items()}
+        assert "since" not in asked, asked
+        hangs = asked.get("flag") == "UNKNOWN,HUNG" and asked["state"] == "live" and asked["all"] == "true"
+        own = asked["all"] == "false" and asked.get("state") == "live"
+        jobs = [{**old, "flags": ["HUNG"]}] if hangs else [old] if own else []
+        route.fulfill(json={"jobs": jobs, "next_cursor": None})
+
+    page = browser.page()
+    page.route(re.compile(r"/v1/jobs\?"), answer)
+    page.goto(f"{world.argusd.url}/")
+    page.wait_for_selector(".needs li:has-text('trains since May')")
+    page.wait_for_selector(".jrow:has-text('trains since May')")
+    assert page.wrong == []
+    page.context.close()

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A waiting job that asks otherwise, and the order in which its nodes are told.
 import { describe, expect, it } from "vitest";
+import type { JobItem } from "../src/made/api";
 import { changeCli, changed, changeOf, pushedBack, wishOf } from "../src/pages/queue/asked";
+import { firstInLine, MOST } from "../src/pages/queue/line";
 import { inOrder } from "../src/pages/queue/looks";
 
 const job = { pool: "a100", nnodes: 2, n_gpus_per_node: 8, priority: 50 };
@@ -57,5 +59,24 @@ describe("the nodes", () => {
             node("z", { code: "look_serves" }),
         ];
         expect(inOrder(all as never).map((n) => n.name)).toEqual(["z", "a", "b", "c", "d"]);
+    });
+});
+
+describe("a line that is longer than a page", () => {
+    const waits = (id: string, position: number, priority = 50) =>
+        ({ id, position, priority, queued_at: "2026-01-01T00:00:00Z" }) as JobItem;
+    it("has those before it that priority puts there", () => {
+        const oldest = [waits("o1", 2), waits("o2", 3)];
+        // Some of the last priority are missing, and its oldest are known.
+        const ranked = [waits("urgent", 1, 90), waits("newest", 900), waits("newer", 899)];
+        expect(firstInLine(oldest, ranked).map((j) => j.id)).toEqual(["urgent", "o1", "o2"]);
+    });
+    it("is the first of it, and no more than a page", () => {
+        const oldest = Array.from({ length: MOST }, (_, i) => waits(`o${i}`, i + 2));
+        const rows = firstInLine(oldest, [waits("urgent", 1, 90), waits("x", 5000)]);
+        expect([rows.length, rows[0]?.id, rows.at(-1)?.id]).toEqual([MOST, "urgent", `o${MOST - 2}`]);
+    });
+    it("is as it came where nothing is cut", () => {
+        expect(firstInLine([waits("b", 2), waits("a", 1)], []).map((j) => j.id)).toEqual(["a", "b"]);
     });
 });

@@ -9,9 +9,11 @@ import { Icon } from "../../kit/icons";
 import { ask } from "../../kit/over";
 import { Panel, shell } from "../../kit/parts";
 import { t } from "../../words/shared";
-import { jobName, TRAINS } from "../jobs/columns";
+import { isOver, jobName, TRAINS } from "../jobs/columns";
 import { DryRun } from "./dryrun";
+import { logPlaceOf, type LogPlace } from "./evidence";
 import { goToLine } from "./log";
+import { Stacks } from "./stacks";
 import { w } from "./words";
 
 const short = (key: string) => key.replace(/^overrides\./, "").replace(/^actor_rollout_ref\./, "");
@@ -104,15 +106,35 @@ export function retry(job: Job, fix: boolean, checkpoints: Checkpoint[]) {
     });
 }
 
-/** "workers/gpu-01/worker-01.out" as the log's own choice names it; null: the driver's. */
-function placeOfSource(source: string | null): string | null {
-    const [, kind, file] = /^(?:logs\/)?(worker|scene)s?\/(.+)$/.exec(source ?? "") ?? [];
-    return kind && file ? `${kind}:${file}` : null;
+const placeOf = (q: Quote) =>
+    q.line ? w("at_line", visible(q.source ?? "log"), num(q.line)) : q.source ? visible(q.source) : null;
+
+/** isTrial: it has no log that is shown here, what it found says which line of the user's code it is. */
+function Evidence({ of: q, isTrial }: { of: Quote; isTrial: boolean }) {
+    const says = placeOf(q);
+    const at = isTrial ? null : logPlaceOf(q);
+    const look = (to: LogPlace) => {
+        goToLine(to.offset, to.from);
+        document.getElementById("log")?.scrollIntoView({ block: "start" });
+    };
+    return (
+        <>
+            <pre class="quote">{visible(q.text)}</pre>
+            {says && (
+                <p class="small mid">
+                    {at ? (
+                        <button type="button" class="link" onClick={() => look(at)}>
+                            {says}
+                        </button>
+                    ) : (
+                        says
+                    )}
+                </p>
+            )}
+        </>
+    );
 }
 
-const placeOf = (q: Quote) => w("at_line", visible(q.source ?? "log"), q.line.toLocaleString("en-US"));
-
-/** A trial has no log that is shown here: what it found says which line of the user's code it is. */
 export function FindingPanel(p: { job: Job; of: Finding; checkpoints: Checkpoint[]; may: boolean }) {
     const { job, of: f, may } = p;
     const first = f.evidence[0];
@@ -144,30 +166,12 @@ export function FindingPanel(p: { job: Job; of: Finding; checkpoints: Checkpoint
                             {w("first_error")}
                             {where && <> · {visible(where)}</>}
                         </h3>
-                        <pre class="quote">{visible(first.text)}</pre>
-                        {f.attempt > 0 && (
-                            <p class="small mid">
-                                <button
-                                    type="button"
-                                    class="link"
-                                    onClick={() => {
-                                        goToLine(first.offset, placeOfSource(first.source));
-                                        document.getElementById("log")?.scrollIntoView({ block: "start" });
-                                    }}
-                                >
-                                    {placeOf(first)}
-                                </button>
-                            </p>
-                        )}
-                        {f.attempt === 0 &&
-                            f.evidence.slice(1).map((q) => (
-                                <>
-                                    <pre class="quote">{visible(q.text)}</pre>
-                                    <p class="small mid">{placeOf(q)}</p>
-                                </>
-                            ))}
+                        {f.evidence.map((q) => (
+                            <Evidence of={q} isTrial={f.attempt === 0} />
+                        ))}
                     </>
                 )}
+                <Stacks job={job} of={f} />
                 {f.after.length > 0 && (
                     <details>
                         <summary class="small mid">{w("after", f.after.length)}</summary>
@@ -197,7 +201,7 @@ export function FindingPanel(p: { job: Job; of: Finding; checkpoints: Checkpoint
                         <Patch of={f.patch} />
                     </>
                 )}
-                {may && (
+                {may && isOver(job) && (
                     <div class="row finding-acts act">
                         {f.patch.length > 0 && (
                             <button type="button" class="btn main" onClick={() => retry(job, true, p.checkpoints)}>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpus.tsx - how much each GPU of a job worked in the last hour, one strip a GPU below that of the
-// median GPU, with the sentence that it shows.
+// gpus.tsx - how much each GPU of a job worked in the last hour, or in all of an attempt that has ended: one strip a GPU
+// below that of the median GPU, with the sentence that it shows.
 import type { Job } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { bytes, num } from "../../base/say";
@@ -8,7 +8,7 @@ import { words } from "../../base/words";
 import { Blank, Loading, Refused } from "../../kit/blank";
 import { CopyCsv, Dash, Panel, Text } from "../../kit/parts";
 import { t } from "../../words/shared";
-import { isOver } from "../jobs/columns";
+import { hasEnded, spanAsked } from "./lately";
 import { w } from "./words";
 
 const g = words({
@@ -18,11 +18,19 @@ const g = words({
         "每 15 秒采集一次；开始一分钟后即有利用率。",
     ],
     slow: ["GPU {0} on {1} works at {2}%, the others at {3}%", "{1} 的 GPU {0} 利用率 {2}%，其余 {3}%"],
+    none_ended: ["No figures", "没有数据"],
+    none_kept: [
+        "Nobody measured it while it ran, or it was so long ago that it is no longer kept.",
+        "运行期间没有采集，或已超过保留期限。",
+    ],
     last: ["last 60 min", "最近 60 分钟"],
+    whole: ["attempt {0}, all of it", "第 {0} 次尝试全程"],
     now: ["Now", "当前"],
+    at_end: ["At its end", "结束时"],
     peak: ["Peak memory", "显存峰值"],
     median: ["Median", "中位"],
     median_strip: ["The median GPU: {0}% now", "中位 GPU：当前 {0}%"],
+    median_ended: ["The median GPU: {0}% at its end", "中位 GPU：结束时 {0}%"],
     strip: ["GPU {0} on {1}: {2}% on the average", "{1} 的 GPU {0}：平均 {2}%"],
 });
 
@@ -47,10 +55,11 @@ const Strip = ({ of, says }: { of: (number | null)[]; says: string }) => (
 );
 
 export function Gpus({ job }: { job: Job }) {
+    const ended = hasEnded(job);
     const asked = useAsk(
         job.attempt > 0 ? "GET /v1/jobs/{id}/gpus" : null,
-        { path: { id: job.id }, query: { since: "1h", step: "1m" } },
-        isOver(job) ? {} : { every: 30_000 },
+        { path: { id: job.id }, query: spanAsked(job) },
+        ended ? {} : { every: 30_000 },
     );
     const rows = (asked.data?.series ?? []).filter((s) => s.gpu !== null);
     const has = rows.some((s) => s.mean.some((v) => v !== null));
@@ -59,19 +68,22 @@ export function Gpus({ job }: { job: Job }) {
     const others = lowest
         ? known.filter((s) => s !== lowest).reduce((sum, s) => sum + s.mean_of_all!, 0) / (known.length - 1)
         : 0;
+    const minutes = (asked.data?.step_s ?? 60) / 60;
     const median = medians(rows.map((s) => s.mean));
     const isSlow = lowest && others > 0.2 && lowest.mean_of_all! < others * 0.75;
     return (
         <Panel
             id="gpus"
             title={w("s_gpus")}
-            count={has ? g("last") : undefined}
+            count={has ? (ended ? g("whole", job.attempt) : g("last")) : undefined}
             bare={!has}
             end={
                 has && (
                     <CopyCsv
                         head={["node", "gpu", "minute", "mean", "max"]}
-                        rows={() => rows.flatMap((s) => s.mean.map((v, i) => [s.node, s.gpu, i, v, s.max[i]]))}
+                        rows={() =>
+                            rows.flatMap((s) => s.mean.map((v, i) => [s.node, s.gpu, i * minutes, v, s.max[i]]))
+                        }
                     />
                 )
             }
@@ -81,7 +93,7 @@ export function Gpus({ job }: { job: Job }) {
             ) : job.attempt > 0 && !asked.data ? (
                 <Loading rows={2} />
             ) : !has ? (
-                <Blank title={g("none")}>{g("none_text")}</Blank>
+                <Blank title={g(ended ? "none_ended" : "none")}>{g(ended ? "none_kept" : "none_text")}</Blank>
             ) : (
                 <div class="ranks">
                     {isSlow && (
@@ -93,14 +105,17 @@ export function Gpus({ job }: { job: Job }) {
                         <span>{t("nodes")}</span>
                         <span>GPU</span>
                         <span />
-                        <span class="num">{g("now")}</span>
+                        <span class="num">{g(ended ? "at_end" : "now")}</span>
                         <span class="num">{g("peak")}</span>
                     </div>
                     {rows.length > 2 && (
                         <div class="rk median">
                             <span>{g("median")}</span>
                             <span />
-                            <Strip of={median} says={g("median_strip", num((median.at(-1) ?? 0) * 100))} />
+                            <Strip
+                                of={median}
+                                says={g(ended ? "median_ended" : "median_strip", num((median.at(-1) ?? 0) * 100))}
+                            />
                             <span class="num">
                                 {median.at(-1) == null ? <Dash /> : `${num(median.at(-1)! * 100)}%`}
                             </span>

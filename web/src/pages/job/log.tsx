@@ -13,6 +13,7 @@ import { query, setQuery } from "../../base/url";
 import { Refused } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
 import { Panel, shell, Cli } from "../../kit/parts";
+import type { LogPlace } from "./evidence";
 import { followLog } from "./follow";
 import { looksBad, pieces, splitLines } from "./lines";
 import { before, behind, EMPTY, share, type Row, type Window } from "./window";
@@ -114,7 +115,7 @@ export function Log({
     id: string;
     attempt: number;
     live: boolean;
-    firstError: number | null;
+    firstError: LogPlace | null;
 }) {
     const [win, setWin] = useState<Window>(EMPTY);
     const rows = win.rows;
@@ -197,9 +198,15 @@ export function Log({
                     : []),
                 ...(firstError === null
                     ? []
-                    : [{ keys: "e", says: () => w("k_first"), does: () => goToLine(firstError, null) }]),
+                    : [
+                          {
+                              keys: "e",
+                              says: () => w("k_first"),
+                              does: () => goToLine(firstError.offset, firstError.from),
+                          },
+                      ]),
             ]),
-        [asked, firstError],
+        [asked, firstError?.offset, firstError?.from],
     );
 
     /** Bytes of the log as lines; what stands behind its last newline is kept while it may go on. */
@@ -331,7 +338,7 @@ export function Log({
           }))
         : rows;
     const markOf = (of: number) =>
-        spot && of === at ? "here" : !from && firstError !== null && of === firstError ? "first" : "";
+        spot && of === at ? "here" : firstError?.offset === of && from === (firstError.from ?? "") ? "first" : "";
     const href = address("GET /v1/jobs/{id}/logs", { path: { id }, query: { attempt, ...(isAll ? {} : place) } });
     const ofFile = place.file ? ` --source ${place.source} --file ${shell(place.file)}` : isAll ? " --source all" : "";
     return (

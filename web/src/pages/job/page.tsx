@@ -20,11 +20,13 @@ import { t } from "../../words/shared";
 import { Flags, isOver, jobName, ranFor, TRAINS } from "../jobs/columns";
 import { Anatomy } from "./anatomy";
 import { Curves } from "./curves";
+import { logPlaceOf } from "./evidence";
 import { FindingPanel, isWhole, retry } from "./finding";
 import { Opinions } from "./opinions";
 import { Gpus } from "./gpus";
 import { TimeLine } from "./line";
 import { Log } from "./log";
+import { Place } from "./place";
 import { Samples } from "./samples";
 import { exportModel, hasModel, publish, serveStep } from "./publish";
 import { VerdictPanel } from "./verdict";
@@ -174,6 +176,17 @@ function JobHead({ job, checkpoints, may }: { job: Job; checkpoints: Checkpoint[
                     rel="noopener"
                 >
                     {w("report")}
+                </a>
+                <a
+                    class="link act"
+                    href={`/v1/jobs/${encodeURIComponent(job.id)}/report?format=md&language=${lang.value}`}
+                    download={`${job.id}.md`}
+                    title={w("report_md")}
+                >
+                    Markdown
+                </a>
+                <a class="link act" href={`/jobs/${encodeURIComponent(job.id)}/family`}>
+                    {w("family")}
                 </a>
                 {may && (
                     <a class="btn act" href={`/submit?from=${encodeURIComponent(job.id)}`}>
@@ -381,55 +394,6 @@ function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
     );
 }
 
-function Place({ job }: { job: Job }) {
-    const p = job.proof;
-    return (
-        <Panel id="place" title={w("s_place")}>
-            <dl class="kv">
-                {p?.driver_node && (
-                    <>
-                        <dt>{w("driver_at")}</dt>
-                        <dd>
-                            <span class={`st ${p.driver_on_worker ? "c-ok" : "c-bad"}`}>
-                                <Icon name={p.driver_on_worker ? "succeeded" : "failed"} />
-                                {p.driver_on_worker ? w("on_worker", visible(p.driver_node)) : w("on_head")}
-                            </span>
-                        </dd>
-                    </>
-                )}
-                {job.nodes.map((n) => (
-                    <>
-                        <dt>
-                            <Text of={n.name} />
-                        </dt>
-                        <dd>
-                            {w("slots")} {n.gpu_ids.join(" ")}
-                        </dd>
-                    </>
-                ))}
-                {job.snapshot && (
-                    <>
-                        <dt>{w("snapshot")}</dt>
-                        <dd>
-                            <Text of={job.snapshot.name} mono />
-                        </dd>
-                    </>
-                )}
-                <dt>{w("dir")}</dt>
-                <dd class="mono">{visible(job.output_dir)}</dd>
-                {job.argv && (
-                    <>
-                        <dt>{w("argv")}</dt>
-                        <dd>
-                            <pre class="argv">{visible(job.argv.map(shell).join(" "))}</pre>
-                        </dd>
-                    </>
-                )}
-            </dl>
-        </Panel>
-    );
-}
-
 function pretty(text: string): string {
     try {
         return JSON.stringify(JSON.parse(text), null, 2);
@@ -561,7 +525,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
     const asked = useAsk("GET /v1/jobs/{id}", { path: { id } }, { topics: ["jobs"], about });
     const job = asked.data;
     const found = useAsk(
-        job && (isOver(job) || job.attempt > 1) ? "GET /v1/jobs/{id}/findings" : null,
+        job && (isOver(job) || job.attempt > 1 || job.flags.length > 0) ? "GET /v1/jobs/{id}/findings" : null,
         { path: { id } },
         { topics: ["jobs"], about },
     );
@@ -593,8 +557,10 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
         );
     const may = session.value?.role !== "viewer";
     const attempt = Number(query.value.get("attempt") ?? job.attempt) || job.attempt || 1;
-    const findings = found.data?.findings ?? [];
+    const findings = (found.data?.findings ?? []).filter((f) => f.class !== "none"); // a hang that is over
     const finding = findings.find((f) => f.attempt === attempt) ?? (isOver(job) ? findings.at(-1) : undefined);
+    const firstQuote = finding?.attempt === attempt ? finding.evidence[0] : undefined;
+    const firstError = firstQuote ? logPlaceOf(firstQuote) : null;
     const checkpoints = saved.data?.checkpoints ?? [];
     const sections: [string, string][] = [
         ...(finding ? ([["finding", w("s_finding")]] as [string, string][]) : []),
@@ -630,7 +596,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                 {finding && <FindingPanel job={job} of={finding} checkpoints={checkpoints} may={may} />}
                 <Opinions of={found.data?.opinions ?? []} />
                 <VerdictPanel job={job} />
-                <Curves job={job} checkpoints={checkpoints} findings={found.data?.findings ?? []} />
+                <Curves job={job} checkpoints={checkpoints} findings={findings} />
                 {hasSamples(job) && <Samples job={job} />}
                 <Anatomy job={job} />
                 <Gpus job={job} />
@@ -639,7 +605,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                         id={id}
                         attempt={attempt}
                         live={!isOver(job) && attempt === job.attempt}
-                        firstError={finding?.evidence[0]?.offset ?? null}
+                        firstError={firstError}
                     />
                 ) : (
                     <Panel id="log" title={w("s_log")} bare>

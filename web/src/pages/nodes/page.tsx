@@ -4,6 +4,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { JobItem, Node, Pool } from "../../made/api";
 import { session } from "../../api/client";
+import { MOST, RUNS } from "../queue/line";
 import { useAsk } from "../../api/use";
 import { useDo } from "../../base/acts";
 import { useRowKeys } from "../../base/keys";
@@ -480,7 +481,7 @@ export default function Nodes() {
     const pool = q.get("pool") ?? "";
     const asked = useAsk("GET /v1/nodes", {}, { topics: ["nodes", "jobs", "pools"] });
     const pools = useAsk("GET /v1/pools", {}, { topics: ["pools", "jobs"] });
-    const live = useAsk("GET /v1/jobs", { query: { state: "live", all: true, limit: 1000 } }, { topics: ["jobs"] });
+    const live = useAsk("GET /v1/jobs", { query: { state: RUNS, all: true, limit: MOST } }, { topics: ["jobs"] });
     const jobs = useMemo(() => new Map((live.data?.jobs ?? []).map((j) => [j.id, j])), [live.data]);
     const every = asked.data?.nodes;
     const nodes = useMemo(() => (every ?? []).filter((n) => !pool || n.labels.includes(pool)), [every, pool]);

@@ -5,7 +5,7 @@ import type { Alert, JobItem, Pool } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { lang } from "../../base/prefs";
-import { ms, now, shape, span, visible } from "../../base/say";
+import { ms, now, num, shape, span, visible } from "../../base/say";
 import { query, setQuery, withQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { Blank, Loading, Pending, Refused } from "../../kit/blank";
@@ -13,8 +13,10 @@ import { Icon } from "../../kit/icons";
 import { CopyCsv, Dash, Flag, Head, Panel, Seg, State, Text, Time } from "../../kit/parts";
 import { short, Stack } from "../../kit/stack";
 import { t } from "../../words/shared";
-import { Flags, isOver, jobName, ranFor } from "../jobs/columns";
+import { Flags, jobName, ranFor } from "../jobs/columns";
+import { useLine } from "../queue/line";
 import { hours, partWord, PARTS, SLOT_OF, stackOf } from "../usage/sums";
+import { alarmOf, ALARMING, failedLately, once, ownInOrder } from "./own";
 import "./page.css";
 
 const w = words({
@@ -68,10 +70,9 @@ function needsOf(
     nodes: { name: string; health: string; since: string | null; reason: { text: string } }[],
 ): Need[] {
     const found: Need[] = [];
-    const day = now.value - 864e5;
     for (const j of jobs) {
-        const failed = (j.state === "FAILED" || j.state === "TIMEOUT") && ms(j.ended_at) > day;
-        const flag = j.flags.find((f) => f === "HUNG" || f === "UNKNOWN");
+        const failed = failedLately(j, now.value);
+        const flag = alarmOf(j);
         if (!failed && !flag) continue;
         found.push({
             key: `job/${j.id}`,
@@ -288,28 +289,50 @@ function Trend() {
     );
 }
 
+/** Those with a flag that asks for a person, those that failed, one's own that are not over, and one's own newest: an age
+ * is no bound of any, for a training may run for weeks. Which failed last costs a look at all jobs: by the clock. */
+const FAILED = "FAILED,TIMEOUT";
+function useJobs() {
+    const live = { topics: ["jobs" as const] };
+    return [
+        useAsk("GET /v1/jobs", { query: { state: "live", flag: ALARMING.join(), all: true, limit: 1000 } }, live),
+        useAsk("GET /v1/jobs", { query: { state: FAILED, all: true, limit: 500 } }, live),
+        useAsk(
+            "GET /v1/jobs",
+            { query: { state: FAILED, all: true, limit: 100, sort: "ended_at" } },
+            { every: 60_000 },
+        ),
+        useAsk("GET /v1/jobs", { query: { state: "live", all: false, limit: 100 } }, live),
+        useAsk("GET /v1/jobs", { query: { all: false, limit: 50 } }, live),
+    ] as const;
+}
+
 export default function Overview() {
     const mine = query.value.get("needs") === "mine";
     const me = session.value?.user ?? "";
-    const jobs = useAsk("GET /v1/jobs", { query: { limit: 500, all: true, since: "7d" } }, { topics: ["jobs"] });
-    const live = useAsk("GET /v1/jobs", { query: { limit: 1000, all: true, state: "live" } }, { topics: ["jobs"] });
+    const [flagged, failed, lastFailed, running, newest] = useJobs();
+    const line = useLine({ all: true });
     const pools = useAsk("GET /v1/pools", {}, { topics: ["pools", "jobs"] });
     const nodes = useAsk("GET /v1/nodes", {}, { topics: ["nodes"] });
     const alerts = useAsk("GET /v1/alerts", { query: { state: "open" } }, { topics: ["events"] });
     const needs = useMemo(
         () =>
             needsOf(
-                (jobs.data?.jobs ?? []).filter((j) => !mine || j.user === me),
+                once(flagged.data?.jobs ?? [], failed.data?.jobs ?? [], lastFailed.data?.jobs ?? []).filter(
+                    (j) => !mine || j.user === me,
+                ),
                 (alerts.data?.alerts ?? []).filter((a) => !mine || a.user === me),
                 mine ? [] : (nodes.data?.nodes ?? []),
             ),
-        [jobs.data, alerts.data, nodes.data, mine, lang.value],
+        [flagged.data, failed.data, lastFailed.data, alerts.data, nodes.data, mine, lang.value],
     );
-    const queued = (live.data?.jobs ?? [])
-        .filter((j) => j.state === "QUEUED" && !j.flags.includes("HELD"))
-        .sort((a, b) => (a.position ?? 1e9) - (b.position ?? 1e9));
-    const own = (jobs.data?.jobs ?? []).filter((j) => j.user === me);
-    own.sort((a, b) => Number(isOver(a)) - Number(isOver(b)));
+    const queued = (line.rows ?? []).filter((j) => !j.flags.includes("HELD"));
+    const waiting = queued.length + Math.max(0, (line.total ?? 0) - (line.rows?.length ?? 0));
+    const own = useMemo(
+        () => ownInOrder(running.data?.jobs ?? [], newest.data?.jobs ?? []),
+        [running.data, newest.data],
+    );
+    const more = running.data?.next_cursor || newest.data?.next_cursor;
     const oldest = queued.reduce((min, j) => Math.min(min, ms(j.queued_at)), Infinity);
     const whole = pools.data?.pools.find((p) => p.pool === null);
     return (
@@ -332,8 +355,8 @@ export default function Overview() {
                         />
                     }
                 >
-                    {jobs.why || !jobs.data ? (
-                        <Pending of={jobs} lines={3} />
+                    {!flagged.data || !failed.data ? (
+                        <Pending of={flagged.why ? flagged : failed} lines={3} />
                     ) : needs.length ? (
                         <ul class="needs">
                             {needs.slice(0, 6).map((n) => (
@@ -373,14 +396,14 @@ export default function Overview() {
                     <Panel
                         bare
                         title={t("queue")}
-                        count={live.data && w("waiting_n", queued.length)}
+                        count={line.rows && w("waiting_n", num(waiting))}
                         end={
                             <span class="small dim endtext">
                                 {Number.isFinite(oldest) && w("longest", span(now.value - oldest))}
                             </span>
                         }
                     >
-                        {live.data ? <Line rows={queued} /> : <Pending of={live} lines={3} />}
+                        {line.rows ? <Line rows={queued} /> : <Pending of={line.asked} lines={3} />}
                     </Panel>
                 </div>
                 <Panel
@@ -398,7 +421,7 @@ export default function Overview() {
                 <Panel
                     bare
                     title={w("my_jobs")}
-                    count={own.length || undefined}
+                    count={own.length ? `${own.length}${more ? "+" : ""}` : undefined}
                     end={
                         own.length > 8 && (
                             <a class="btn bare" href="/jobs?mine=1">
@@ -408,7 +431,11 @@ export default function Overview() {
                         )
                     }
                 >
-                    {jobs.data ? <MyJobs rows={own} /> : <Pending of={jobs} lines={4} />}
+                    {running.data && newest.data ? (
+                        <MyJobs rows={own} />
+                    ) : (
+                        <Pending of={running.why ? running : newest} lines={4} />
+                    )}
                 </Panel>
             </div>
         </>

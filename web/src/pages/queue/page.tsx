@@ -2,18 +2,19 @@
 // page.tsx - the queue: who waits, why and until when; who starts and runs; who has just ended. ?why=ID opens the drawer
 // with the whole reason.
 import type { ComponentChildren } from "preact";
-import { useMemo } from "preact/hooks";
 import type { JobItem } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { useRowKeys } from "../../base/keys";
-import { ms, now, shape, span, visible } from "../../base/say";
+import { ms, now, num, shape, span, visible } from "../../base/say";
 import { go, query, setQuery, withQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { Blank, Loading, Refused } from "../../kit/blank";
+import { Cut } from "../../kit/cut";
 import { CopyCsv, Dash, Head, Panel, Seg, shell, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
-import { Flags, isOver, jobName, ranFor } from "../jobs/columns";
+import { Flags, jobName, ranFor } from "../jobs/columns";
+import { MOST, RUNS, useLine, useTotal } from "./line";
 import { Why } from "./why";
 import "./page.css";
 
@@ -181,11 +182,9 @@ export default function Queue() {
     const mine = q.get("mine") === "1";
     const pool = q.get("pool") ?? "";
     const why = q.get("why");
-    const live = useAsk(
-        "GET /v1/jobs",
-        { query: { state: "live", all: !mine, limit: 1000, pool } },
-        { topics: ["jobs"] },
-    );
+    const whose = { all: !mine, pool };
+    const line = useLine(whose);
+    const live = useAsk("GET /v1/jobs", { query: { ...whose, state: RUNS, limit: MOST } }, { topics: ["jobs"] });
     const over = useAsk(
         "GET /v1/jobs",
         { query: { state: "SUCCEEDED,FAILED,STOPPED,TIMEOUT", all: !mine, limit: 10, since: "1d", pool } },
@@ -193,12 +192,11 @@ export default function Queue() {
     );
     const pools = useAsk("GET /v1/pools", {}, { topics: ["pools", "jobs"] });
     useRowKeys("a.gr", () => t("k_rows"));
-    const rows = live.data?.jobs;
-    const [waiting, running] = useMemo(() => {
-        const queued = (rows ?? []).filter((j) => j.state === "QUEUED");
-        queued.sort((a, b) => (a.position ?? 1e9) - (b.position ?? 1e9) || ms(a.queued_at) - ms(b.queued_at));
-        return [queued, (rows ?? []).filter((j) => j.state !== "QUEUED" && !isOver(j))];
-    }, [rows]);
+    const waiting = line.rows ?? [];
+    const running = live.data?.jobs ?? [];
+    const isCut = !!live.data?.next_cursor;
+    const runs = useTotal(RUNS, whose, isCut);
+    const refused = [line.asked, live].find((x) => x.why && !x.data);
     const whole = pools.data?.pools.find((p) => p.pool === null);
     const named = pools.data?.pools.filter((p) => p.pool !== null) ?? [];
     return (
@@ -234,11 +232,11 @@ export default function Queue() {
                     ]}
                 />
             </div>
-            {live.why && !rows ? (
+            {refused ? (
                 <section class="panel">
-                    <Refused why={live.why} again={live.again} />
+                    <Refused why={refused.why} again={refused.again} />
                 </section>
-            ) : !rows ? (
+            ) : !line.rows || !live.data ? (
                 <section class="panel">
                     <Loading rows={8} />
                 </section>
@@ -246,11 +244,12 @@ export default function Queue() {
                 <div class="cols">
                     <Panel
                         title={w("waiting")}
-                        count={waiting.length}
+                        count={num(line.total ?? waiting.length)}
                         class="glist"
                         bare
                         end={waiting.length > 0 && <CopyCsv head={CSV_HEAD} rows={() => csvRows(waiting)} />}
                     >
+                        <Cut isCut={line.isCut} shown={waiting.length} total={line.total} />
                         {waiting.length ? (
                             <Waiting rows={waiting} why={why} />
                         ) : (
@@ -261,11 +260,12 @@ export default function Queue() {
                     </Panel>
                     <Panel
                         title={w("running")}
-                        count={running.length}
+                        count={num(runs ?? running.length)}
                         class="glist"
                         bare
                         end={running.length > 0 && <CopyCsv head={CSV_HEAD} rows={() => csvRows(running)} />}
                     >
+                        <Cut isCut={isCut} shown={running.length} total={runs} />
                         {running.length ? <Others rows={running} /> : <Blank title={w("none_runs")} />}
                     </Panel>
                     <Panel title={w("ended")} count={over.data?.jobs.length} class="glist" bare>

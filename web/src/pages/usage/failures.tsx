@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // failures.tsx - what failures cost: how much of the jobs' time was training, how long a failure takes to repair, and
-// which classes and nodes cost most, each with the jobs behind it.
+// which classes and nodes cost most. A node leads to its page; of a class the API has no list of jobs.
 import type { RecoveryCost } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { num, span } from "../../base/say";
@@ -34,7 +34,7 @@ const w = words({
 
 const PARTS = ["detect", "diagnose", "queue", "start", "redo"] as const;
 
-function cols(of: "class" | "node", period: Period): Col<RecoveryCost>[] {
+function cols(of: "class" | "node"): Col<RecoveryCost>[] {
     return [
         {
             key: of,
@@ -45,9 +45,9 @@ function cols(of: "class" | "node", period: Period): Col<RecoveryCost>[] {
                         <Text of={c.name ?? "–"} />
                     </a>
                 ) : (
-                    <a class="name cut" href={withQuery("/jobs", { state: "FAILED", since: period.from })}>
+                    <span class="cut">
                         <Text of={c.name ?? "–"} />
-                    </a>
+                    </span>
                 ),
             csv: (c) => c.name,
         },
@@ -109,7 +109,7 @@ export function Failures({ period }: { period: Period }) {
                       ? w("ettr_alone", num(ettr * 100))
                       : w("ettr", num(ettr * 100), span(mttr * 1000))
             }
-            end={!!of?.classes.length && <TableCsv rows={failed(of.classes)} cols={cols("class", period)} />}
+            end={!!of?.classes.length && <TableCsv rows={failed(of.classes)} cols={cols("class")} />}
         >
             {asked.why || !of ? (
                 <Pending of={asked} lines={3} />
@@ -120,14 +120,14 @@ export function Failures({ period }: { period: Period }) {
                     <Table
                         label={`${w("title")}: ${w("by_class")}`}
                         rows={failed(of.classes)}
-                        cols={cols("class", period)}
+                        cols={cols("class")}
                         keyOf={(c) => c.name ?? ""}
                     />
                     {failed(of.nodes).length > 0 && (
                         <Table
                             label={`${w("title")}: ${w("by_node")}`}
                             rows={failed(of.nodes)}
-                            cols={cols("node", period)}
+                            cols={cols("node")}
                             keyOf={(c) => c.name ?? ""}
                         />
                     )}

@@ -12,6 +12,7 @@ import { Dash, Panel, Text } from "../../kit/parts";
 import { short } from "../../kit/stack";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
+import { MOST, useTotal } from "../queue/line";
 import "./lead.css";
 import { adviceOf } from "./advice";
 import {
@@ -43,6 +44,12 @@ const w = words({
         "{0} {0|job waits|jobs wait} for {1} {1|GPU|GPUs}, the longest since {2}; {3} {3|is|are} free.",
         "{0} 个作业在等 {1} 张 GPU，最久已等 {2}；空闲 {3} 张。",
     ],
+    waits_cut: [
+        "{0} jobs wait; the {1} that wait longest want {2} GPUs, the longest since {3}; {4} {4|is|are} free.",
+        "{0} 个作业在等待；等待最久的 {1} 个共需 {2} 张 GPU，最久已等 {3}；空闲 {4} 张。",
+    ],
+    oldest: ["Of {1} jobs, the {0} that wait longest.", "共 {1} 个作业，仅统计等待最久的 {0} 个。"],
+    oldest_only: ["The {0} jobs that wait longest; there are more.", "仅统计等待最久的 {0} 个作业，后面还有。"],
     no_waits: ["No job waits.", "没有作业在等待。"],
     see_queue: ["See why", "查看原因"],
     pools: ["Pools", "资源池"],
@@ -109,6 +116,8 @@ function InShort(p: {
     of: Sums;
     waste: JobWaste[] | undefined;
     waiting: Waiting[] | undefined;
+    /** How many wait, where those are the oldest of them alone. */
+    total: number | undefined;
     free: number;
     period: Period;
 }) {
@@ -153,7 +162,11 @@ function InShort(p: {
                             )
                         }
                     >
-                        {jobs ? w("waits", jobs, short(gpus), span(longest), short(p.free)) : w("no_waits")}
+                        {p.total
+                            ? w("waits_cut", num(p.total), num(jobs), short(gpus), span(longest), short(p.free))
+                            : jobs
+                              ? w("waits", jobs, short(gpus), span(longest), short(p.free))
+                              : w("no_waits")}
                     </Line>
                 )}
             </ul>
@@ -321,7 +334,6 @@ const waitingCols = (): Col<Waiting>[] => [
     },
 ];
 
-const MOST_WAITING = 1000;
 const LIVE = { every: 60_000 };
 
 /** whole: the cluster's usage in this period, in one point or many. */
@@ -344,9 +356,11 @@ export function Lead({
     const quotas = useAsk("GET /v1/quotas", {}, LIVE);
     const queue = useAsk(
         "GET /v1/jobs",
-        { query: { state: "QUEUED", all: true, limit: MOST_WAITING } },
+        { query: { state: "QUEUED", all: true, limit: MOST, sort: "queued_at", order: "asc" } },
         { topics: ["jobs"], ...LIVE },
     );
+    const isCut = !!queue.data?.next_cursor;
+    const total = useTotal("QUEUED", { all: true }, isCut);
     const machines = useAsk("GET /v1/pools", {}, LIVE);
     const waiting = queue.data && waitingBySize(queue.data.jobs, now.value);
     const free = machines.data?.pools.find((p) => p.pool === null)?.gpus.free ?? 0; // of the whole cluster
@@ -362,6 +376,7 @@ export function Lead({
                     of={{ now: whole.data.series[0], before: wholeOld.data?.series[0] }}
                     waste={waste.data?.jobs}
                     waiting={waiting}
+                    total={isCut ? total : undefined}
                     free={free}
                     period={period}
                 />
@@ -394,6 +409,11 @@ export function Lead({
             </Panel>
             {!!waiting?.length && (
                 <Panel bare title={w("waiting")} end={<TableCsv rows={waiting} cols={waitingCols()} />}>
+                    {isCut && (
+                        <p class="note-row small mid cut-says">
+                            {total ? w("oldest", num(MOST), num(total)) : w("oldest_only", num(MOST))}
+                        </p>
+                    )}
                     <Table label={w("waiting")} rows={waiting} cols={waitingCols()} keyOf={(x) => `${x.least}`} />
                     <p class="note-row small">
                         <a class="link" href="/simulator">

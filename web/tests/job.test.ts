@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time for which the GPUs of a job are asked for, and where the evidence of a finding stands.
+import { describe, expect, it } from "vitest";
+import { logPlaceOf } from "../src/pages/job/evidence";
+import { hasEnded, spanAsked } from "../src/pages/job/lately";
+import { askOf, inTurn, standings } from "../src/pages/job/standing";
+
+type Attempts = Parameters<typeof spanAsked>[0]["attempts"];
+const tried = (...spans: [string | null, string | null][]) => ({
+    attempts: spans.map(([started_at, ended_at], i) => ({ k: i + 1, started_at, ended_at })) as unknown as Attempts,
+});
+const at = (hour: number) => new Date(hour * 3_600_000).toISOString();
+
+describe("the use of a job's GPUs", () => {
+    it("is that of the last hour while an attempt runs", () => {
+        expect(spanAsked(tried([at(0), null]))).toEqual({ since: "1h", step: "1m" });
+        expect(hasEnded(tried([at(0), at(1)], [at(2), null]))).toBe(false);
+    });
+    it("is that of the whole attempt once it has ended, in as many points as one can see", () => {
+        expect(spanAsked(tried([at(0), at(0.5)]))).toEqual({ step: "1m" });
+        expect(spanAsked(tried([at(0), at(240)]))).toEqual({ step: "240m" });
+    });
+    it("does not end where a job waits for its next attempt, or never began", () => {
+        expect(spanAsked(tried([at(0), at(10)]))).toEqual({ step: "10m" });
+        expect(spanAsked(tried([null, at(10)]))).toEqual({ step: "1m" });
+    });
+});
+
+describe("evidence", () => {
+    const quote = (source: string | null, line = 7) => ({ source, line, offset: 90 });
+    it("stands in the driver's log, or in one that was copied from a node", () => {
+        expect(logPlaceOf(quote(null))).toEqual({ offset: 90, from: null });
+        expect(logPlaceOf(quote("logs/driver.log"))).toEqual({ offset: 90, from: null });
+        expect(logPlaceOf(quote("logs/workers/gpu-01/w.out"))).toEqual({ offset: 90, from: "worker:gpu-01/w.out" });
+    });
+    it("stands in no log where argusd says it itself, or a node answered", () => {
+        expect(logPlaceOf(quote(null, 0))).toBeNull();
+        expect(logPlaceOf(quote("stacks/2/w1.json"))).toBeNull();
+        expect(logPlaceOf(quote("/shared/code/rewards.py"))).toBeNull();
+    });
+});
+
+describe("the answer of a node", () => {
+    const frames = [{ function: "all_reduce", file: "c10d.py", line: 28 }];
+    const answer = [
+        { pid: 1, rank: "10", threads: [{ name: "MainThread", active: true, frames }] },
+        { pid: 2, rank: "9", text: "Thread MainThread (idle)" },
+        { pid: 3, rank: null, state: "T", threads: "no list" },
+        { rank: "1" },
+        "no process",
+    ];
+    it("is read with what is strange left out, from its text too", () => {
+        const read = standings(JSON.stringify(answer))!;
+        expect(read.map((s) => s.text)).toEqual([
+            "Thread MainThread (active)\n    all_reduce (c10d.py:28)",
+            "Thread MainThread (idle)",
+            "",
+        ]);
+        expect(standings(answer)).toEqual(read);
+        expect([standings("{"), standings({}), standings("7")]).toEqual([null, null, null]);
+    });
+    it("has the odd process first, the others by rank", () => {
+        const turn = (node: string) => inTurn(standings(answer)!, node, { node: "w1", pid: "3" }).map((s) => s.pid);
+        expect([turn("w1"), turn("w2")]).toEqual([
+            [3, 2, 1],
+            [2, 1, 3],
+        ]);
+    });
+    it("is found by what the finding quotes", () => {
+        const quotes = [null, "stacks/12/w1.json"].map((source) => ({ source, offset: 0, line: 0, text: "" }));
+        expect(askOf({ evidence: quotes })).toBe(12);
+        expect(askOf({ evidence: quotes.slice(0, 1) })).toBeNull();
+    });
+});
