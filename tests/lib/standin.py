@@ -60,6 +60,8 @@ def obey(kept, words, keys):
         (kept / TRACKER).write_text(words[1])
     if words[0] == "unnamed":
         put_checkpoint(kept, int(words[1]), named=False)
+    if words[0] == "say":
+        print(" ".join(words[1:]), flush=True)
     if words[0] == "forget":  # verl's own limit: it asks nobody
         shutil.rmtree(kept / f"global_step_{words[1]}/actor", ignore_errors=True)
     if words[0] == "exit":
@@ -100,8 +102,19 @@ class Training:
         self.argusd = argusd
         reply = argusd.post({**SPEC, **keys}, "?no_trial=1", token="user")
         assert reply.status == 201, reply
-        self.id = reply.json()["id"]
-        self.dir = argusd.job_dir(self.id)
+        self.watch(reply.json()["id"])
+
+    @classmethod
+    def of(cls, argusd, job):
+        """One that somebody else has submitted."""
+        self = cls.__new__(cls)
+        self.argusd = argusd
+        self.watch(job)
+        return self
+
+    def watch(self, job):
+        self.id = job
+        self.dir = self.argusd.job_dir(job)
         self.kept = self.dir / "checkpoints"
         self.orders = 0
         self.begun(1)
