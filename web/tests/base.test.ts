@@ -2,7 +2,7 @@
 // What computes, without a browser: addresses, CSV, times, columns, the cutter of event streams.
 import { describe, expect, it } from "vitest";
 import { csv } from "../src/base/csv";
-import { bytes, figure, span, visible } from "../src/base/say";
+import { bytes, figure, parameters, span, visible } from "../src/base/say";
 import { match, withQuery } from "../src/base/url";
 import { words } from "../src/base/words";
 import { Cutter } from "../src/api/stream";
@@ -44,6 +44,10 @@ describe("what people read", () => {
         expect(span((3 * 60 + 12) * 60_000)).toBe("3h 12m");
         expect(span(49 * 3600_000)).toBe("2d 1h");
         expect(span(-5)).toBe("0s");
+    });
+    it("a model is as large as people say", () => {
+        const said = [300, 999_999, 1e6, 9.94e6, 494e6, 999.4e6, 999.6e6, 7.6e9, 9.96e9, 72.7e9].map(parameters);
+        expect(said).toEqual(["300", "999,999", "1.0M", "9.9M", "494M", "999M", "1.0B", "7.6B", "10B", "73B"]);
     });
     it("figures never say 0.0000 and never null", () => {
         expect(figure(0.000012)).toBe("1.20e-5");

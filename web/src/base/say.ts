@@ -45,6 +45,13 @@ export function fullTime(at: string | number): string {
 export const num = (v: number, digits = 0) =>
     v.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 
+/** How many parameters a model has: "7.6B", "72B", "494M", "3,200". */
+export function parameters(n: number): string {
+    if (n < 1e6) return num(n);
+    const of = n < 999.5e6 ? 1e6 : 1e9;
+    return `${num(n / of, n / of < 9.95 ? 1 : 0)}${of === 1e9 ? "B" : "M"}`;
+}
+
 /** A metric's value: four figures that count, never "0.0000". */
 export function figure(v: number | null | undefined): string {
     if (v === null || v === undefined || !Number.isFinite(v)) return NOTHING;

@@ -7,7 +7,7 @@ import { call, session } from "../api/client";
 import { putFile } from "../api/upload";
 import { useAsk } from "../api/use";
 import { useDo } from "../base/acts";
-import { bytes, num, visible } from "../base/say";
+import { bytes, num, parameters, visible } from "../base/say";
 import { scalar } from "../base/spectext";
 import { packed } from "../base/anchor";
 import { go, query, setQuery, withQuery } from "../base/url";
@@ -95,12 +95,7 @@ function columnsOf(kind: Kind): Column<Item>[] {
                       width: 110,
                       rank: 3,
                       num: true,
-                      draw: (e) =>
-                          !isData(e) && e.parameters
-                              ? e.parameters >= 1e8
-                                  ? `${num(e.parameters / 1e9, 1)}B`
-                                  : num(e.parameters)
-                              : "–",
+                      draw: (e) => (!isData(e) && e.parameters ? parameters(e.parameters) : "–"),
                       sort: (e) => (isData(e) ? null : e.parameters),
                       csv: (e) => (isData(e) ? null : e.parameters),
                   },

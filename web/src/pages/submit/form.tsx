@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 import type { DatasetItem, ModelItem, Preset, PresetItem, SpecProblem } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
-import { bytes, num, visible } from "../../base/say";
+import { bytes, num, parameters, visible } from "../../base/say";
 import { hasKey, listOf, overrideOf, removeKey, setOverride, setValue, valueOf } from "../../base/spectext";
 import type { KeyDoc } from "../../kit/keydoc";
 import { Icon } from "../../kit/icons";
@@ -148,7 +148,7 @@ function ModelSays({ models, value }: { models: ModelItem[]; value: string | nul
             {m.state !== "ready"
                 ? w("not_ready")
                 : m.parameters
-                  ? w("m_says", num(m.parameters / 1e9, m.parameters < 1e10 ? 1 : 0), bytes(m.bytes))
+                  ? w("m_says", parameters(m.parameters), bytes(m.bytes))
                   : w("m_size", bytes(m.bytes), m.files)}
         </span>
     );

@@ -38,7 +38,7 @@ export const w = words({
     d_none: ["no limit", "不限"],
     in_editor: ["set in the spec", "在规格中设置"],
     needed: ["needed", "必填"],
-    m_says: ["{0}B parameters · {1}", "{0}B 参数 · {1}"],
+    m_says: ["{0} parameters · {1}", "{0} 参数 · {1}"],
     m_size: ["{0} · {1} {1|file|files}", "{0} · {1} 个文件"],
     d_fits: ["{0} {0|row|rows} · fits {1}", "{0} 行 · 适用于 {1}"],
     d_rows: ["{0} {0|row|rows}", "{0} 行"],
