@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """An OpenAI-compatible engine on transformers, for small models and machines without a GPU: models, chat completions
-and completions, whole or streamed. One generation at a time; a client that leaves ends its own.
+and completions, whole or streamed, and embeddings. One generation at a time; a client that leaves ends its own.
+
+A model that was saved without a head that says the next token (BertModel, T5EncoderModel) has embeddings alone; of one
+that has such a head they are made of its last hidden states.
 
 Ray Serve deploys it by the import path "argus_engine:build" with args {"model": DIRECTORY, "name": NAME, "threads": N}.
 """
 
 import asyncio
+import base64
 import json
 import threading
 import time
 import uuid
 
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from ray import serve
 
 api = FastAPI()
+HEADS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")  # that say the next token
+INPUTS_MAX, INPUT_TOKENS_MAX = 2048, 300_000  # of one request for embeddings, as OpenAI has them
+BATCH_TOKENS = 8192  # padding counts: what bounds the memory of a batch
 
 
 class BadRequest(Exception):
@@ -72,6 +79,81 @@ class Wanted:
             raise BadRequest("this engine makes one choice: 'n' must be 1", "n")
 
 
+def makes_text(config):
+    """A checkpoint that names no class is one that does."""
+    names = getattr(config, "architectures", None) or [HEADS[0]]
+    return any(name.endswith(HEADS) for name in names)
+
+
+def states_of(model):
+    """What makes hidden states of a text. The config of T5EncoderModel says that it has no decoder, and AutoModel makes
+    one all the same, which a call of the whole would ask for its own tokens."""
+    if getattr(model, "encoder", None) is not None and getattr(model, "decoder", None) is not None:
+        return model.encoder
+    return model.get_encoder() if model.config.is_encoder_decoder else model.base_model
+
+
+def limit_of(model, tokenizer):
+    """How many tokens it takes at once. Where its config names no number, a batch is the ceiling: a tokenizer that was
+    told none says 1e30."""
+    named = getattr(model.config, "max_position_embeddings", None) or 0
+    if named < 1:
+        return min(tokenizer.model_max_length, BATCH_TOKENS)
+    for name, part in model.named_modules():
+        pad = getattr(part, "padding_idx", None)
+        if name.endswith("position_embeddings") and pad is not None:
+            return named - pad - 1  # RoBERTa's kind: the first token's position stands behind that of the padding
+    return named
+
+
+def inputs_of(body):
+    """A text, a list of them, the tokens of one, or a list of such: [text or tokens]."""
+    given = body.get("input")
+    if isinstance(given, str) or (isinstance(given, list) and given and all(type(x) is int for x in given)):
+        given = [given]
+    if not isinstance(given, list) or not given:
+        raise BadRequest("'input' must be a text or tokens, or a list of texts or of tokens", "input")
+    if len(given) > INPUTS_MAX:
+        raise BadRequest(f"'input' has {len(given)} items; at most {INPUTS_MAX} are taken at once", "input")
+    for at, one in enumerate(given):
+        if not isinstance(one, str) and not (isinstance(one, list) and all(type(x) is int for x in one)):
+            raise BadRequest(f"item {at} of 'input' must be a text or a list of tokens", "input")
+        if not one:
+            raise BadRequest(f"item {at} of 'input' is empty", "input")
+    return given
+
+
+def format_of(body):
+    name = body.get("encoding_format") or "float"
+    if name not in ("float", "base64"):
+        raise BadRequest("'encoding_format' must be float or base64", "encoding_format")
+    return name
+
+
+def embeddings_body(name, found, form, tokens):
+    """The answer's bytes, a vector at a time: no other thread goes on while json writes, however long it takes."""
+
+    def said(vector):
+        return base64.b64encode(vector.astype("<f4").tobytes()).decode() if form == "base64" else vector.tolist()
+
+    items = [
+        json.dumps({"object": "embedding", "index": i, "embedding": said(v)}, allow_nan=False)
+        for i, v in enumerate(found)
+    ]
+    head = json.dumps({"object": "list", "model": name})
+    usage = json.dumps({"prompt_tokens": tokens, "total_tokens": tokens})  # last, where whoever counts looks for it
+    return f'{head[:-1]}, "data": [{", ".join(items)}], "usage": {usage}}}'.encode()
+
+
+def batches(rows):
+    """Places of the rows, the longest first, so that little is padded: as many together as BATCH_TOKENS lets."""
+    left = sorted(range(len(rows)), key=lambda i: -len(rows[i]))
+    while left:
+        n = max(1, BATCH_TOKENS // len(rows[left[0]]))
+        yield left[:n]
+        left = left[n:]
+
+
 class Text:
     """Tokens become text; half of a character, or what may be the beginning of a stop text, waits."""
 
@@ -101,14 +183,20 @@ class Text:
 class Engine:
     def __init__(self, model, name, threads=1):
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
 
         torch.set_num_threads(threads)
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
         self.tokenizer = AutoTokenizer.from_pretrained(model)
-        self.model = AutoModelForCausalLM.from_pretrained(model, dtype="auto").eval().to(self.device)
+        self.tokenizer("1")  # it lets go of what its file says of cutting and padding, before threads share it
+        self.says = makes_text(AutoConfig.from_pretrained(model))
+        kind = AutoModelForCausalLM if self.says else AutoModel
+        self.model = kind.from_pretrained(model, dtype="auto").eval().to(self.device)
+        self.body, self.width = states_of(self.model), None  # None: no embedding was made yet
         self.name, self.lock, self.created = name, asyncio.Lock(), int(time.time())
-        self.limit = self.model.config.max_position_embeddings
+        self.limit = limit_of(self.model, self.tokenizer)
+        if not self.says:
+            self.limit = min(self.limit, self.tokenizer.model_max_length)
 
     def generate(self, want, put, left):
         """In a thread, token by token, so that a client that leaves ends it."""
@@ -188,6 +276,74 @@ class Engine:
             yield piece, None
         yield "", "stop" if text.ended else why
 
+    def pooled(self, rows, left):
+        """In a thread, a batch at a time, so that a client that leaves ends it: the mean of the last hidden states of
+        each row's own tokens, of length one."""
+        import torch
+
+        found, more = [None] * len(rows), {"use_cache": False} if self.says else {}
+        pad = self.tokenizer.pad_token_id or 0
+        with torch.inference_mode():
+            for places in batches(rows):
+                if left.is_set():
+                    return None
+                width = len(rows[places[0]])
+                x = torch.tensor([rows[i] + [pad] * (width - len(rows[i])) for i in places], device=self.device)
+                mask = torch.tensor(
+                    [[1] * len(rows[i]) + [0] * (width - len(rows[i])) for i in places], device=self.device
+                )
+                out = self.body(input_ids=x, attention_mask=mask, **more)
+                if getattr(out, "last_hidden_state", None) is None:
+                    raise BadRequest("this model has no hidden states of which an embedding could be made")
+                hidden, weight = out.last_hidden_state.float(), mask.unsqueeze(-1).float()
+                self.width = hidden.shape[-1]
+                # What stands behind the end of a row may be anything, and no number at all.
+                mean = hidden.masked_fill(weight == 0, 0).sum(1) / weight.sum(1)
+                for i, vector in zip(places, torch.nn.functional.normalize(mean, dim=-1).cpu(), strict=True):
+                    found[i] = vector.numpy()
+        return found
+
+    async def vectors(self, rows):
+        left = threading.Event()
+        async with self.lock:
+            work = asyncio.get_running_loop().run_in_executor(None, self.pooled, rows, left)
+            try:
+                return await asyncio.shield(work)
+            finally:
+                left.set()
+                await asyncio.wait([work])
+
+    async def dimensions(self):
+        """Of an embedding; one of any token is made where none was yet."""
+        if self.width is None:
+            await self.vectors([[0]])
+        return self.width
+
+    def rows_of(self, given):
+        """The tokens of each input, with those that the tokenizer puts around a text."""
+        texts = [one for one in given if isinstance(one, str)]
+        made = iter(self.tokenizer(texts)["input_ids"] if texts else [])
+        rows = [list(next(made)) if isinstance(one, str) else one for one in given]
+        known = self.model.get_input_embeddings().num_embeddings
+        for at, row in enumerate(rows):
+            if not row:
+                raise BadRequest(f"item {at} of 'input' has no tokens", "input")
+            if len(row) > self.limit:
+                raise BadRequest(
+                    f"This model's maximum context length is {self.limit} tokens; item {at} of 'input' has {len(row)}.",
+                    "input",
+                    code="context_length_exceeded",
+                )
+            if not 0 <= min(row) <= max(row) < known:
+                raise BadRequest(f"item {at} of 'input' has a token that this model does not know", "input")
+        if sum(map(len, rows)) > INPUT_TOKENS_MAX:
+            raise BadRequest(f"'input' has more than {INPUT_TOKENS_MAX} tokens", "input")
+        return rows
+
+    def must_say(self):
+        if not self.says:
+            raise BadRequest("this model makes no text: it answers /v1/embeddings", "model", code="no_completions")
+
     async def body_of(self, request):
         try:
             body = await request.json()
@@ -237,6 +393,7 @@ class Engine:
     @api.post("/v1/chat/completions")
     async def chat(self, request: Request):
         body = await self.body_of(request)
+        self.must_say()
         messages = body.get("messages")
         if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages) or not messages:
             raise BadRequest("'messages' must be a list of messages", "messages")
@@ -257,6 +414,7 @@ class Engine:
     @api.post("/v1/completions")
     async def complete(self, request: Request):
         body = await self.body_of(request)
+        self.must_say()
         prompt = body.get("prompt")
         if isinstance(prompt, list) and len(prompt) == 1:
             prompt = prompt[0]
@@ -270,6 +428,21 @@ class Engine:
             return {"index": 0, "text": text, "logprobs": None, "finish_reason": why}
 
         return await self.answer(body, want, "text_completion", "cmpl-", choice, choice)
+
+    @api.post("/v1/embeddings")
+    async def embed(self, request: Request):
+        body = await self.body_of(request)
+        given, form = inputs_of(body), format_of(body)
+        size = number(body, "dimensions", None, 1, 1 << 20, True)
+        if size is not None and size != await self.dimensions():
+            raise BadRequest(f"an embedding of this model has {self.width} dimensions, and no fewer", "dimensions")
+        # A long list takes the tokenizer a while, and so does the answer to it: others are answered meanwhile.
+        loop = asyncio.get_running_loop()
+        rows = await loop.run_in_executor(None, self.rows_of, given)
+        found = await self.vectors(rows)
+        tokens = sum(map(len, rows))
+        text = await loop.run_in_executor(None, embeddings_body, self.name, found, form, tokens)
+        return Response(text, media_type="application/json")
 
 
 def build(args):

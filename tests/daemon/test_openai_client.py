@@ -51,6 +51,32 @@ def test_the_official_client(bed):
     assert "".join(p.choices[0].text for p in c.completions.create(model="sums", prompt="6", stream=True)) == "0123"
 
 
+def test_embeddings_by_the_official_client(bed):
+    for form in ({}, {"encoding_format": "float"}, {"encoding_format": "base64"}):
+        made = client(bed).embeddings.create(model="sums", input=["one", "two"], **form)
+        assert made.usage.prompt_tokens == 6 and [d.index for d in made.data] == [0, 1]
+    plain = client(bed).embeddings.create(model="sums", input="one")
+    assert [round(x, 3) for x in plain.data[0].embedding] == [0.6, 0.8]
+
+
+def test_another_version_by_the_official_client(bed):
+    bed.serve(model="sums", name="both", keep="warm")
+    bed.ready("both", 1)
+    bed.serve(path="/v1/services/both:deploy")
+    bed.ready("both", 2)
+
+    def app(**headers):
+        told = client(bed, "both").with_options(default_headers=headers)
+        return told.chat.completions.create(**{**CHAT, "model": "both"}).model_extra["app"]
+
+    assert app() == "both-v2"
+    assert app(**{"Argus-Version": "1"}) == "both-v1" and app(**{"Argus-Version": "2"}) == "both-v2"
+    with pytest.raises(openai.NotFoundError) as told:
+        app(**{"Argus-Version": "9"})
+    assert told.value.body["code"] == "serve_version_none"
+    bed.argusd.call("DELETE", "/v1/services/both", token="user")
+
+
 def test_errors_as_the_client_knows_them(bed):
     with pytest.raises(openai.NotFoundError) as told:
         client(bed).chat.completions.create(**{**CHAT, "model": "nosuch"})
@@ -93,6 +119,9 @@ def test_the_command_line_says_the_words(bed):
         return subprocess.run([cli, *args], env=env, capture_output=True, text=True, timeout=PATIENCE)
 
     assert said("service", "ask", "sums", "6 times 7?").stdout == "42\n"
+    assert said("service", "ask", "sums", "--version", "1", "6 times 7?").stdout == "42\n"
+    refused = said("service", "ask", "sums", "--version", "9", "6 times 7?")
+    assert refused.returncode != 0 and "no version 9" in refused.stderr and "v1 can be asked" in refused.stderr
     listed = said("service", "requests", "sums")
     assert listed.returncode == 0 and "POST /v1/chat/completions" in listed.stdout and "alice" in listed.stdout, listed
     applications = said("service", "applications")

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 from test_changes import Listener
-from test_services import Bed
+from test_services import Bed, replicas_of
 
 from argusd import PATIENCE, needs_argusd, until
 
@@ -113,6 +113,96 @@ def test_the_last_requests_are_listed_without_their_bodies(bed):
     until(lambda: sum(s["requests"] for s in bed.page("seen")["spans"]) >= 113, "the spans that are over have them all")
     assert sum(s["errors"] for s in bed.page("seen")["spans"]) == 1
     bed.argusd.call("DELETE", "/v1/services/seen", token="user")
+
+
+def rows_until(bed, name, n):
+    return until(lambda: len(got := requests_of(bed, name)) >= n and got, f"{n} requests of {name} are listed")
+
+
+def test_embeddings_pass_and_their_tokens_are_counted(bed):
+    bed.ray.settings(serve_encoders=["words-v1"])  # it makes no text: it is checked by an embedding
+    bed.serve(model="sums", name="words", log_share=1, tokens_per_minute=7)
+    bed.ready("words", 1)
+    reply = ask(bed, "words", "v1/embeddings", {"model": "words", "input": ["one", "two"]})
+    assert reply.status == 200 and [d["index"] for d in reply.json()["data"]] == [0, 1], reply
+    assert reply.json()["data"][0]["embedding"] == [0.6, 0.8]
+    (row,) = rows_until(bed, "words", 1)
+    assert (row["path"], row["tokens_in"], row["tokens_out"]) == ("/v1/embeddings", 6, 0)
+    until(lambda: "path=/v1/embeddings" in bed.argusd.said(), "its line is written")
+    (line,) = [x for x in bed.argusd.said().splitlines() if "path=/v1/embeddings" in x]
+    assert "service=words" in line and "tokens_in=6 tokens_out=0" in line and "two" not in line
+    refused = ask(bed, "words", body={**QUESTION, "model": "words"})
+    assert (refused.status, refused.json()["error"]["code"]) == (400, "no_completions"), "the engine's own sentence"
+    # Something of the seven is left: nine more are taken, and what follows waits.
+    assert ask(bed, "words", "v1/embeddings", {"model": "words", "input": ["three"] * 3}).status == 200
+    reply = ask(bed, "words", "v1/embeddings", {"model": "words", "input": "four"})
+    assert (reply.status, reply.json()["code"]) == (429, "calls_tokens")
+    bed.ray.settings(serve_encoders=[])
+    bed.argusd.call("DELETE", "/v1/services/words", token="user")
+
+
+def test_a_request_names_the_version_that_answers(bed):
+    bed.serve(model="sums", name="two", keep="warm", log_share=1)
+    bed.ready("two", 1)
+    bed.serve(path="/v1/services/two:deploy")
+    bed.ready("two", 2)
+
+    def app(**named):
+        return ask(bed, "two", **named).json()["app"]
+
+    assert app() == "two-v2", "whoever names none gets what has the traffic"
+    assert app(**{"Argus-Version": "1"}) == "two-v1" and app(**{"Argus-Version": "2"}) == "two-v2"
+    assert "argus-version" not in told(bed), "it is ours, and goes no further"
+    assert [r["version"] for r in rows_until(bed, "two", 3)] == [2, 1, 2]
+    until(lambda: "service=two version=1 " in bed.argusd.said(), "the log names the version")
+    assert bed.act("two", "ask", text="6 times 7?", version=1)["answer"]["app"] == "two-v1"
+    assert bed.act("two", "ask", path="/v1/models", version=2)["version"] == 2
+    assert bed.act("two", "ask", text="6 times 7?")["version"] == 2
+    # Limits are the service's, whichever version answers: the one before has none of its own.
+    bed.serve(path="/v1/services/two:deploy", requests_per_minute=1)
+    bed.ready("two", 3)
+    assert [ask(bed, "two", **{"Argus-Version": "2"}).status for _ in range(2)] == [200, 429]
+    assert ask(bed, "two").status == 429
+    bed.argusd.call("DELETE", "/v1/services/two", token="user")
+
+
+def test_a_version_that_cannot_answer_is_refused_with_those_that_can(bed):
+    bed.serve(model="sums", name="old", keep="cold")
+    bed.ready("old", 1)
+    bed.serve(path="/v1/services/old:deploy")
+    bed.ready("old", 2)
+    bed.wait("old", lambda p: not [v for v in p["versions"] if v["n"] == 1][0]["replicas"], "the one before is gone")
+    cold = ask(bed, "old", **{"Argus-Version": "1"})
+    assert (cold.status, cold.json()["code"]) == (409, "serve_version_not_ready")
+    assert "v2 can be asked" in cold.json()["detail"] and "rollback old --version 1" in cold.json()["hint"]
+    none = ask(bed, "old", **{"Argus-Version": "7"})
+    assert (none.status, none.json()["code"]) == (404, "serve_version_none") and "v2" in none.json()["detail"]
+    for wrong in ("0", "-1", "v1", "1.5", "one", "99999999999999999999"):
+        reply = ask(bed, "old", **{"Argus-Version": wrong})
+        assert (reply.status, reply.json()["code"]) == (400, "serve_version_text"), wrong
+    assert bed.act("old", "ask", 409, text="6 times 7?", version=1)["code"] == "serve_version_not_ready"
+    assert bed.act("old", "ask", 404, text="6 times 7?", version=7)["code"] == "serve_version_none"
+    reply = bed.argusd.call("POST", "/v1/services/old:ask", {"text": "6 times 7?", "version": "two"}, token="user")
+    assert reply.status in (400, 422), reply
+    assert requests_of(bed, "old") == [], "none of them was a request of the service"
+    assert ask(bed, "old").status == 200
+    # Where what has the traffic has no replica that is ready either, none is named.
+    bed.ray.settings(serve_sick=["old-v2"])
+    bed.argusd.stop_job(replicas_of(bed.page("old"), 2)[0]["job"])
+    bed.wait("old", lambda p: not p["ready"], "its replica is lost")
+    cold = ask(bed, "old", **{"Argus-Version": "1"})
+    assert (cold.status, cold.json()["code"]) == (409, "serve_version_not_ready")
+    assert "none of another version is" in cold.json()["detail"], cold
+    assert cold.json()["hint"] == "argus service status old says what it waits for"
+    none = ask(bed, "old", **{"Argus-Version": "7"})
+    assert (none.status, none.json()["code"]) == (404, "serve_version_none")
+    assert "none of those that it has can be asked now" in none.json()["detail"], none
+    bed.ray.settings(serve_sick=[])
+    bed.ready("old", 2)
+    bed.act("old", "stop")
+    reply = ask(bed, "old", **{"Argus-Version": "1"})
+    assert (reply.status, reply.json()["code"]) == (503, "serve_is_stopped")
+    bed.argusd.call("DELETE", "/v1/services/old", token="user")
 
 
 def test_addresses_stay_below_the_service(bed):

@@ -187,6 +187,66 @@ def test_who_may_wake_it(bed):
     bed.wait_apps()
 
 
+def test_a_named_version_wakes_it_only_where_it_can_answer(bed):
+    bed.made("pick", keep="cold", idle="1h")
+    bed.serve(path="/v1/services/pick:deploy")
+    bed.ready("pick", 2)
+    bed.asleep("pick")
+    for version, status in (("1", 409), ("7", 404)):
+        reply = ask(bed, "pick", **{"Argus-Version": version})
+        assert reply.status == status and "v2 can be asked" in reply.json()["detail"], reply
+    assert bed.page("pick")["state"] == "SLEEPING" and "service_woken" not in bed.kinds("pick")
+    refused(bed, "pick", "serve_wakes", **{"Argus-Version": "2"})
+    bed.ready("pick", 2)
+    bed.gone("pick")
+    bed.wait_apps()
+
+
+def test_a_request_to_what_is_kept_warm_wakes_it(bed):
+    bed.made("pair", keep="warm", idle="1h")
+    bed.serve(path="/v1/services/pair:deploy")
+    bed.ready("pair", 2)
+    bed.asleep("pair")
+    refused(bed, "pair", "serve_wakes", **{"Argus-Version": "1"})
+    bed.ready("pair", 2)
+    reply = until(lambda: (r := ask(bed, "pair", **{"Argus-Version": "1"})).status == 200 and r, "v1 is warm again")
+    assert reply.json()["app"] == "pair-v1"
+    bed.gone("pair")
+    bed.wait_apps()
+
+
+def test_what_is_kept_warm_says_when_it_is_loaded(bed):
+    """It comes after what has the traffic, and says by its own last load when to ask again."""
+    bed.ray.settings(serve_delay=3)
+    bed.made("slow", keep="warm", gpus=1)
+    bed.ray.settings(serve_delay=0.3)
+    bed.serve(path="/v1/services/slow:deploy", gpus=0)
+    bed.ready("slow", 2)
+    bed.asleep("slow")
+    bed.made("hog", gpus=4, replicas=2)  # every GPU there is: version 1 gets none
+    refused(bed, "slow", "serve_wakes", **{"Argus-Version": "1"})
+    bed.ready("slow", 2)
+    for _ in range(3):
+        reply = refused(bed, "slow", "serve_version_not_ready", **{"Argus-Version": "1"})
+        assert int(reply.headers["Retry-After"]) >= 3, "its own load; of any service that is awake it would be 2"
+        assert "v2 can be asked" in reply.json()["detail"], reply
+    assert bed.act("slow", "ask", status=503, text="6 times 7?", version=1)["code"] == "serve_version_not_ready"
+    assert ask(bed, "slow").json()["app"] == "slow-v2", "nobody else waits for it"
+    bed.gone("hog")
+    reply = until(lambda: (r := ask(bed, "slow", **{"Argus-Version": "1"})).status == 200 and r, "v1 is warm again")
+    assert reply.json()["app"] == "slow-v1"
+    # Its replica is lost: another one is on its way.
+    bed.ray.settings(serve_sick=["slow-v1"])
+    bed.argusd.stop_job(replicas_of(bed.page("slow"), 1)[0]["job"])
+    until(lambda: ask(bed, "slow", **{"Argus-Version": "1"}).status == 503, "it is loaded again")
+    refused(bed, "slow", "serve_version_not_ready", **{"Argus-Version": "1"})
+    bed.act("slow", "stop")
+    refused(bed, "slow", "serve_is_stopped", **{"Argus-Version": "1"})
+    bed.ray.settings(serve_sick=[])
+    bed.gone("slow")
+    bed.wait_apps()
+
+
 def test_what_is_refused(bed):
     assert bed.serve(model="sums", name="odd", idle="soon", status=422)["code"] == "serve_idle"
     said = bed.serve(model="sums", name="odd", idle="1s", status=422)

@@ -45,6 +45,7 @@ SETTINGS = {
     "serve_delay": 0.3,  # see serve.py
     "serve_failing": [],  # applications that are DEPLOY_FAILED
     "serve_sick": [],  # whose replicas answer 500
+    "serve_encoders": [],  # whose model makes no text, and has embeddings alone
     "serve_hold": False,  # an answer that is streamed stays after its first event
     "serve_programs": {},  # name -> route, of applications that jobs made
     "serve_open": False,  # no gate stands in the proxies

@@ -7,8 +7,10 @@ of `serve_failing` is DEPLOY_FAILED. `serve_programs` are applications that jobs
 """
 
 import asyncio
+import base64
 import json
 import pathlib
+import struct
 import time
 
 from aiohttp import web
@@ -198,6 +200,12 @@ class Serve:
         if called and body.get("model") == "nosuch":
             said = {"message": "The model `nosuch` does not exist.", "type": "invalid_request_error", "param": "model"}
             return web.json_response({"error": {**said, "code": "model_not_found"}}, status=404)
+        if request.path.endswith("/v1/embeddings"):
+            return self.embeddings(body, called)
+        if name in self.cluster.settings["serve_encoders"]:
+            said = {"message": "this model makes no text: it answers /v1/embeddings", "param": "model"}
+            said |= {"type": "invalid_request_error", "code": "no_completions"}
+            return web.json_response({"error": said}, status=400)
         is_chat = not request.path.endswith("/v1/completions")
         if body.get("stream"):
             return await self.stream(request, body, is_chat)
@@ -207,6 +215,16 @@ class Serve:
         head = {"id": "x-1", "object": "chat.completion" if is_chat else "text_completion", "created": 1_764_000_000}
         told = {"app": name, "node": n["name"], "model": body.get("model")}
         return web.json_response({**head, **told, "choices": choices, "usage": usage})
+
+    def embeddings(self, body, called):
+        """Of each text one of two numbers, whatever it says; a text costs three tokens."""
+        given = body["input"] if isinstance(body["input"], list) else [body["input"]]
+        vector = [0.6, 0.8]
+        packed = base64.b64encode(struct.pack("<2f", *vector)).decode()
+        said = packed if body.get("encoding_format") == "base64" else vector
+        data = [{"object": "embedding", "index": i, "embedding": said} for i in range(len(given))]
+        usage = {"prompt_tokens": 3 * len(given), "total_tokens": 3 * len(given)}
+        return web.json_response({"object": "list", "model": called, "data": data, "usage": usage})
 
     async def stream(self, request, body, is_chat):
         """Four events, then the usage where it is asked for, and the end."""

@@ -3,10 +3,14 @@
 application of two replicas; a small model behind our engine on the CPU, its next version, the way back; what is killed
 comes back."""
 
+import base64
 import http.client
 import json
 import os
 import pathlib
+import shutil
+import struct
+import subprocess
 import threading
 
 import pytest
@@ -122,6 +126,83 @@ def chat(stage, page, words="1 + 1 =", **more):
     return text
 
 
+def embed(stage, page, given, status=200, **more):
+    body = {"model": page["name"], "input": given, **more}
+    got, text = ask(stage, page, "/v1/embeddings", body)
+    assert got == status, text
+    return json.loads(text)
+
+
+def check_embeddings(stage, page):
+    short, long = "1 + 1 =", "1 + 1 = 2, and 2 + 2 = 4, and so on to the end"
+    both = embed(stage, page, [short, long])
+    alone = embed(stage, page, short)
+    assert [d["index"] for d in both["data"]] == [0, 1] and both["model"] == page["name"]
+    one, two = (d["embedding"] for d in both["data"])
+    assert abs(sum(x * x for x in one) - 1) < 1e-3 and one != two
+    near = pytest.approx(alone["data"][0]["embedding"], abs=2e-2)
+    assert one == near, "what pads the shorter one counts for nothing"
+    n = alone["usage"]["prompt_tokens"]
+    assert 0 < n == alone["usage"]["total_tokens"] < both["usage"]["prompt_tokens"]
+    packed = base64.b64decode(embed(stage, page, short, encoding_format="base64")["data"][0]["embedding"])
+    assert list(struct.unpack(f"<{len(packed) // 4}f", packed)) == near
+    assert embed(stage, page, [[1, 2, 3], [4]])["usage"]["prompt_tokens"] == 4  # tokens in the place of texts
+    assert embed(stage, page, short, dimensions=len(one))["data"]
+    wrong = ["", [], [short, ""], 7, [short, 7], [10**9], [-1], ["x"] * 2049]
+    for given in wrong:
+        assert embed(stage, page, given, 400)["error"]["param"] == "input", given
+    assert embed(stage, page, "1 " * 5000, 400)["error"]["code"] == "context_length_exceeded"
+    for more in ({"dimensions": 1}, {"encoding_format": "int8"}):
+        assert embed(stage, page, short, 400, **more)["error"]["param"] in more
+
+
+# Each with how it is made where d is the directory of a model with n tokens, and with its longest text: a T5 has
+# relative positions and is held by a batch, a RoBERTa counts from behind its padding.
+BERT = "vocab_size=n, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4"
+HEADLESS = {
+    "Qwen2Model": ("t.AutoModel.from_pretrained(d)", 512),
+    "T5EncoderModel": (
+        "t.T5EncoderModel(t.T5Config(vocab_size=n, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4))",
+        8192,
+    ),
+    "BertModel": (f"t.BertModel(t.BertConfig({BERT}, max_position_embeddings=256))", 256),
+    "RobertaModel": (f"t.RobertaModel(t.RobertaConfig({BERT}, max_position_embeddings=130, pad_token_id=1))", 128),
+}
+
+
+def make_headless(stage, home, architecture):
+    shutil.copytree(stage.root / "common/models/tiny", home)
+    said = json.loads((home / "tokenizer_config.json").read_text())
+    del said["model_max_length"]  # as those of many models: the model alone says how much it takes
+    said["tokenizer_class"] = "PreTrainedTokenizerFast"  # of any model
+    (home / "tokenizer_config.json").write_text(json.dumps(said))
+    made = f"n = len(t.AutoTokenizer.from_pretrained(d)); {HEADLESS[architecture][0]}.save_pretrained(d)"
+    program = f"import sys, transformers as t; d = sys.argv[1]; {made}"
+    subprocess.run([stage.bed.env / "bin/python", "-c", program, home], check=True, timeout=300)
+    assert json.loads((home / "config.json").read_text())["architectures"] == [architecture]
+
+
+@pytest.mark.parametrize("architecture", HEADLESS)
+def test_a_model_without_a_head_has_embeddings_alone(stage, model, architecture):
+    name, longest = architecture.lower(), HEADLESS[architecture][1]
+    home = stage.root / "common/models" / name
+    make_headless(stage, home, architecture)
+    stage.argus("model", "import", str(home), "--name", name, "--common", "--in-place")
+    wait_for(lambda: stage.get(f"/v1/models/{name}")["state"] == "ready", "the model is registered", 120)
+    stage.argus("serve", name)
+    page = ready(stage, name, 1)
+    check_embeddings(stage, page)
+    most = min(longest, 512)  # all that a T5 takes is much for a machine of the test
+    assert embed(stage, page, [[5] * most])["usage"]["prompt_tokens"] == most
+    refused = embed(stage, page, [[5] * (longest + 1)], 400)["error"]
+    assert refused["code"] == "context_length_exceeded" and f" {longest} tokens" in refused["message"]
+    status, text = ask(stage, page, "/v1/completions", {"model": name, "prompt": "1"})
+    assert (status, json.loads(text)["error"]["code"]) == (400, "no_completions")
+    assert json.loads(ask(stage, page, "/v1/models")[1])["data"][0]["id"] == name
+    stage.argus("service", "rm", name)
+    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 120)
+
+
 class Load(threading.Thread):
     """Some requests a second to what has the traffic, until it is ended."""
 
@@ -158,6 +239,7 @@ def test_a_model_answers_and_changes_under_load(stage, model):
     assert streamed == reply["choices"][0]["message"]["content"]  # greedy: the same text
     status, text = ask(stage, page, "/v1/chat/completions", {"model": "other", "messages": []})
     assert status == 404 and json.loads(text)["error"]["code"] == "model_not_found"
+    check_embeddings(stage, page)
     with Load(stage, "tiny") as load:
         stage.argus("service", "deploy", "tiny", "--priority", "60")
         ready(stage, "tiny", 2)

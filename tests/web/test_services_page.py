@@ -5,6 +5,7 @@ import os
 import pathlib
 
 import pytest
+from test_pages import violations
 from webbed import CHROMIUM, World, ask_again
 
 from argusd import needs_argusd, until
@@ -150,3 +151,117 @@ def test_an_application_is_asked_by_path(browser, world):
     assert page.inner_text("#try .cli").startswith("argus service ask lens --path /x --body")
     page.context.close()
     world.argusd.call("DELETE", "/v1/services/lens", token="user")
+
+
+def two_versions(world, name):
+    """Both ready: the second has the traffic, the first is kept warm."""
+
+    def served(path, version, **body):
+        reply = world.argusd.call("POST", path, body, token="user")
+        assert reply.status == 201, reply
+        until(
+            lambda: [v for v in service(world, name)["versions"] if v["n"] == version and v["state"] == "READY"],
+            f"{name} v{version} is ready",
+        )
+
+    served("/v1/services", 1, model="tiny", name=name, keep="warm")
+    served(f"/v1/services/{name}:deploy", 2)
+    until(lambda: service(world, name)["current"] == 2, "the second one has the traffic")
+
+
+FIRST = "#try .try-of label:nth-child(1) select"
+
+
+def lane(page, version):
+    return page.locator(f".try-answer:has(h3:has-text('v{version}'))")
+
+
+def lines_of(page):
+    return page.locator("#try .cli").all_inner_texts()
+
+
+def asked_versions(world, name):
+    return {r["version"] for r in world.argusd.get(f"/v1/services/{name}:requests", token="user")["requests"]}
+
+
+def test_two_versions_are_asked_the_same_side_by_side(browser, world):
+    two_versions(world, "pair")
+    page = browser.open("/services/pair", "#try .try-of", lang="en")
+    assert lines_of(page) == ["argus service ask pair '1 + 1 ='"], "as every client asks"
+    page.select_option("#try label:has-text('Beside it') select", "1")
+    page.wait_for_url(lambda url: url.endswith(("?try=2%2C1", "?try=2,1")))
+    both = [f"argus service ask pair --version {n} '1 + 1 ='" for n in (2, 1)]
+    until(lambda: lines_of(page) == both, "each has its line")
+    # Both stream at once, and stop together.
+    world.ray.settings(serve_hold=True)
+    page.click("#try .btn.main")
+    for n in (2, 1):
+        lane(page, n).locator("pre:has-text('0')").wait_for()
+        lane(page, n).locator("[role=log][aria-busy=true]").wait_for()
+    shot(page, "two-versions")
+    page.click("#try .try-acts .btn:has-text('End it')")
+    for n in (2, 1):
+        lane(page, n).locator(".try-facts:has-text('ended by you')").wait_for()
+    world.ray.settings(serve_hold=False)
+    # By the keyboard alone.
+    page.focus("#try textarea")
+    page.keyboard.press("Control+Enter")
+    for n in (2, 1):
+        lane(page, n).locator("pre:has-text('0123')").wait_for()
+        facts = lane(page, n).locator(".try-facts:has-text('4 tokens')").inner_text()
+        assert "first token after" in facts and "whole after" in facts, facts
+    until(lambda: asked_versions(world, "pair") == {1, 2}, "the list of requests names both")
+    left, right = lane(page, 2).bounding_box(), lane(page, 1).bounding_box()
+    assert left["x"] + left["width"] <= right["x"] and abs(left["y"] - right["y"]) < 2, "side by side"
+    assert violations(page) == {}
+    # One that fails does not stop the other.
+    world.ray.settings(serve_sick=["pair-v1"])
+    page.click("#try .btn.main")
+    lane(page, 1).locator(".note.bad:has-text('Internal Server Error')").wait_for()
+    lane(page, 2).locator("pre:has-text('0123')").wait_for()
+    world.ray.settings(serve_sick=[])
+    # One alone, and what every client asks again.
+    page.select_option("#try label:has-text('Beside it') select", "")
+    page.wait_for_url(lambda url: "try=" not in url)
+    page.select_option(FIRST, "1")
+    page.wait_for_url(lambda url: url.endswith("?try=1"))
+    until(lambda: lines_of(page) == ["argus service ask pair --version 1 '1 + 1 ='"], "one has its line")
+    page.click("#try .btn.main")
+    lane(page, 1).locator("pre:has-text('0123')").wait_for()
+    assert page.locator(".try-answer").count() == 1
+    page.context.close()
+    world.argusd.call("DELETE", "/v1/services/pair", token="user")
+
+
+def test_two_versions_on_a_narrow_screen_and_in_chinese(browser, world):
+    two_versions(world, "twin")
+    page = browser.open("/services/twin?try=2,1,7", "#try .try-of", lang="zh", width=390)
+    first, second = lane(page, 2).bounding_box(), lane(page, 1).bounding_box()
+    assert second["y"] >= first["y"] + first["height"] and abs(first["x"] - second["x"]) < 2, "beneath each other"
+    assert "v2 的应答" in page.inner_text("#try") and violations(page) == {}
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing is wider than the screen"
+    page.context.close()
+    page = browser.open("/services/twin?try=2,7", "#try .try-of", lang="en")
+    assert "No replica of v7 is ready now" in page.inner_text("#try")
+    page.context.close()
+    world.argusd.call("DELETE", "/v1/services/twin", token="user")
+
+
+def test_what_is_warm_is_asked_while_what_has_the_traffic_is_not_ready(browser, world):
+    two_versions(world, "lone")
+    world.ray.settings(serve_sick=["lone-v2"])  # its next replica does not pass its check
+    (lease,) = [r["job"] for v in service(world, "lone")["versions"] if v["n"] == 2 for r in v["replicas"]]
+    world.argusd.stop_job(lease)
+    until(lambda: not service(world, "lone")["ready"], "v2 has no replica that is ready")
+    page = browser.open("/services/lone", "#try .try-of", lang="en")
+    assert page.input_value(FIRST) == "2" and page.locator("#try .btn.main").is_disabled()
+    assert page.locator(f"{FIRST} option").all_text_contents() == ["v2, which has the traffic", "v1"]
+    assert "No replica of v2 is ready now" in page.inner_text("#try")
+    page.select_option(FIRST, "1")
+    page.wait_for_url(lambda url: url.endswith("?try=1"))
+    page.click("#try .btn.main")
+    lane(page, 1).locator("pre:has-text('0123')").wait_for()
+    assert violations(page) == {}
+    page.context.close()
+    world.ray.settings(serve_sick=[])
+    world.argusd.call("DELETE", "/v1/services/lone", token="user")

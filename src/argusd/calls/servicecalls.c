@@ -167,9 +167,13 @@ static void call_service(struct http_req *req, void *app)
     struct api *a = app;
     struct service_target target;
     struct err err = {0};
-    if (service_target(a->serving, http_req_param(req, "name"), http_req_principal(req), &target,
-                       &err) < 0) {
-        service_refuse(a->serving, req, &err);
+    int64_t version = 0;
+    int r = service_version_from_text(http_req_header(req, SERVICE_VERSION_HEADER), &version, &err);
+    if (r == 0)
+        r = service_target(a->serving, http_req_param(req, "name"), version,
+                           http_req_principal(req), &target, &err);
+    if (r < 0) {
+        service_refuse(a->serving, req, version, &err);
         return;
     }
     if (call_refuse_busy(req, a, &target))

@@ -53,19 +53,32 @@ struct service_target {
     double log_share; /* 0 to 1: of so many requests one line is kept, never a body */
 };
 
-/* Where this user's next request to the service goes. ERR_NOT_FOUND: there is no such service, or
- * he may not see it. ERR_FORBIDDEN: he may see it and not call it. ERR_UNAVAILABLE: no replica is
- * ready; the sentence says why, as `argus service status` does. A service that sleeps is woken by
- * this, in his name, and says that it is. */
+/* The version that a request names, as in its header Argus-Version; 0: text is NULL, it names none.
+ * ERR_BAD_REQUEST: it is no number from 1 on. */
+#define SERVICE_VERSION_HEADER "Argus-Version"
+must_check int service_version_from_text(const char *text, int64_t *ret, struct err *err);
+/* Where this user's next request to that version of the service goes; version 0: to the one that
+ * has the traffic. ERR_NOT_FOUND: there is no such service or version, or he may not see it.
+ * ERR_FORBIDDEN: he may see it and not call it. ERR_CONFLICT: no replica of that version is ready,
+ * and none is to be. ERR_UNAVAILABLE: no replica of what has the traffic is ready, and the sentence
+ * says why, as `argus service status` does; or that version is kept warm, and being loaded. A
+ * service that sleeps is woken by this, in his name, and says that it is; a version that cannot be
+ * asked wakes nothing. Limits are the service's: those of the version that has the traffic,
+ * whichever answers. */
 must_check int service_target(struct serving *sv,
                               const char *name,
+                              int64_t version,
                               const struct http_principal *who,
                               struct service_target *ret,
                               struct err *err);
 
-/* Answers the request, whose path names the service, with what service_target() refused it with,
- * and with the time after which it may be asked again where it is being woken. */
-void service_refuse(const struct serving *sv, struct http_req *req, const struct err *err);
+/* Answers the request, whose path names the service, with what service_target() of that version
+ * refused it with, and with the time after which it may be asked again where it is being woken or
+ * loaded. */
+void service_refuse(const struct serving *sv,
+                    struct http_req *req,
+                    int64_t version,
+                    const struct err *err);
 
 /* The request goes through this door. A door that refused was not begun. */
 void service_begin(struct serving *sv,

@@ -22,6 +22,10 @@ static const struct field ask_form_rows[] = {
     OPT_TEXT("path"),
     OPT_AS("body",
            "{\"description\":\"body of the request, as it is sent; null: the request is a GET\"}"),
+    SAYS("version",
+         FIELD_INT,
+         .flags = 0,
+         .doc = "the one that is asked; that which has the traffic if not given"),
 };
 const struct field_table service_ask_form = ACTION_FORM(ask_form_rows);
 
@@ -186,12 +190,13 @@ void services_ask(struct http_req *req, void *app)
     k->a = a;
     text_copy(k->user, http_req_principal(req)->user);
     k->began = clock_mono();
-    int r = service_target(a->serving, http_req_param(req, "name"), http_req_principal(req), &k->to,
-                           &err);
+    int64_t version = json_get_int(form, "version", 0);
+    int r = service_target(a->serving, http_req_param(req, "name"), version,
+                           http_req_principal(req), &k->to, &err);
     if (r == 0)
         r = asking_read(k, form, &err);
     if (r < 0) {
-        service_refuse(a->serving, req, &err);
+        service_refuse(a->serving, req, version, &err);
         asking_free(k);
         return;
     }

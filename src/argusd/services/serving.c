@@ -431,7 +431,7 @@ void serving_set_keep(struct serving *sv, const struct served *service, int keep
 static int64_t service_wants(const struct served *s, const struct service_version *v)
 {
     /* What is warm comes after what has the traffic, where both are to be loaded again. */
-    bool warm = v->n == s->previous && s->keep == SERVE_KEEP_WARM && !s->woken_at;
+    bool warm = serving_is_warm(v) && !s->woken_at;
     if (s->stopped || v->failed || v->model_job)
         return 0;
     if (s->asleep_at)

@@ -38,6 +38,7 @@ struct service_unit {
     char *doc;    /* what is put into the list; NULL: nothing yet */
     json_t *sent; /* the same */
     bool is_running, has_door, passed, is_asked;
+    bool embeds;          /* its model makes no text, and is checked by an embedding */
     usec_t asked_at;      /* monotonic: of its check */
     int requests;         /* under way */
     usec_t refused_until; /* monotonic: its door did not open */

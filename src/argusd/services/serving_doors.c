@@ -24,6 +24,7 @@ static const usec_t GATE_AGAIN = 30 * USEC_SEC, GATE_SOON = 2 * USEC_SEC,
                     CHECK_AGAIN = 2 * USEC_SEC, DOOR_WAIT = 10 * USEC_SEC,
                     CHECK_WAIT = 120 * USEC_SEC, REFUSED_FOR = 5 * USEC_SEC;
 #define GATE_SAYS "only argusd is answered here"
+#define ENGINE_SAYS_NO_TEXT "\"no_completions\"" /* of a model that has embeddings alone */
 
 /* The gate of one proxy. */
 struct service_gate {
@@ -188,6 +189,18 @@ static struct service_unit *doors_unit_of(const struct door_check *c)
     return NULL;
 }
 
+/* The model makes no text: it is asked for an embedding at once. */
+static bool doors_turns_to_embedding(struct service_unit *u, const struct wire_reply *reply)
+{
+    const char *word = ENGINE_SAYS_NO_TEXT;
+    if (u->embeds || !u->of->spec.model || reply->status != 400 ||
+        !memmem(reply->body, reply->len, word, strlen(word)))
+        return false;
+    u->embeds = true;
+    u->asked_at = 0;
+    return true;
+}
+
 static void doors_on_check(const struct wire_reply *reply, void *arg)
 {
     struct door_check *c = arg;
@@ -197,7 +210,7 @@ static void doors_on_check(const struct wire_reply *reply, void *arg)
         u->asked_at = clock_mono();
         u->passed = reply->status >= 200 && reply->status < 400;
     }
-    if (u && !u->passed) {
+    if (u && !u->passed && !doors_turns_to_embedding(u, reply)) {
         char said[160];
         text_printf(said, "%.*s", (int)(reply->status ? reply->len : 0),
                     reply->body ? reply->body : "");
@@ -210,14 +223,28 @@ static void doors_on_check(const struct wire_reply *reply, void *arg)
     free(c);
 }
 
-/* A model makes one token: it is loaded then, and not only there. */
+/* A question to the model that costs it one token. */
+static void doors_write_question(const struct service_unit *u, struct buf *body)
+{
+    struct jout j = jout_begin(body);
+    jout_open(&j, NULL, '{');
+    jout_str(&j, "model", u->of->of->name);
+    jout_str(&j, u->embeds ? "input" : "prompt", "1");
+    if (!u->embeds)
+        jout_int(&j, "max_tokens", 1);
+    jout_close(&j, '}');
+}
+
+/* A model makes one token, or an embedding of one: it is loaded then, and not only there. */
 static void doors_check(struct service_unit *u)
 {
     struct serving *sv = u->of->of->serving;
     const struct serve_spec *s = &u->of->spec;
     struct buf body = BUF_INIT(1024);
     struct strv headers = {0};
-    const char *path = s->model ? "/v1/completions" : str_or(s->check_path, "");
+    const char *path = !s->model   ? str_or(s->check_path, "")
+                       : u->embeds ? "/v1/embeddings"
+                                   : "/v1/completions";
     _cleanup_(freep) char *full =
         path[0] ? xasprintf("%s%s", u->door.prefix, path) : xstrdup("/-/routes");
     _cleanup_(freep) char *url = doors_url(u->door.address, u->door.port, full);
@@ -228,12 +255,7 @@ static void doors_check(struct service_unit *u)
                            .max_bytes = DOOR_REPLY_MAX,
                            .headers = &headers};
     if (s->model) {
-        struct jout j = jout_begin(&body);
-        jout_open(&j, NULL, '{');
-        jout_str(&j, "model", u->of->of->name);
-        jout_str(&j, "prompt", "1");
-        jout_int(&j, "max_tokens", 1);
-        jout_close(&j, '}');
+        doors_write_question(u, &body);
         o.body = buf_str(&body);
     }
     struct door_check *c = xcalloc(1, sizeof(*c));
@@ -347,8 +369,21 @@ static int doors_may_call(const struct serving *sv,
     return access_check(&w, ACCESS_SERVICE_CALL, "call", &thing, err);
 }
 
+/* What holds of a request, whichever version answers: limits, and the share that is logged. */
+static void doors_take_limits(const struct served *s,
+                              const struct service_version *v,
+                              struct service_target *t)
+{
+    const struct service_version *current = service_find_version(s, s->current);
+    const struct serve_spec *spec = current ? &current->spec : &v->spec;
+    t->requests_per_minute = spec->requests_per_minute;
+    t->tokens_per_minute = spec->tokens_per_minute;
+    t->log_share = spec->log_share;
+}
+
 int service_target(struct serving *sv,
                    const char *name,
+                   int64_t version,
                    const struct http_principal *who,
                    struct service_target *ret,
                    struct err *err)
@@ -356,6 +391,8 @@ int service_target(struct serving *sv,
     usec_t now = clock_mono();
     struct served *s = map_find(sv->by_name, name);
     int r = doors_may_call(sv, s, name, who, err);
+    if (r == 0)
+        r = serving_pick(s, version, err);
     if (r == 0 && s->asleep_at)
         r = store_check(sv->a->store, err);
     if (r == 0 && s->asleep_at)
@@ -363,19 +400,19 @@ int service_target(struct serving *sv,
     if (r < 0)
         return r;
     s->quiet_since = now;
-    const struct service_version *v = service_find_version(s, s->current);
+    const struct service_version *v = service_find_version(s, version ? version : s->current);
     struct service_unit *first = doors_best(v, NULL, now), *second = doors_best(v, first, now);
+    if (!first && v && serving_is_loading(v))
+        return serving_refuse_loading(v, err);
     if (!first || s->stopped)
-        return doors_why_not(s, v, err);
+        return doors_why_not(s, service_find_version(s, s->current), err);
     struct service_target t = {.version = v->n,
                                .n_doors = 1,
                                .key_header = "x-argus-key",
                                .counts_tokens = v->spec.model != NULL,
                                .timeout = v->spec.request_timeout,
-                               .max_body = v->spec.max_body,
-                               .requests_per_minute = v->spec.requests_per_minute,
-                               .tokens_per_minute = v->spec.tokens_per_minute,
-                               .log_share = v->spec.log_share};
+                               .max_body = v->spec.max_body};
+    doors_take_limits(s, v, &t);
     text_copy(t.service, s->name);
     text_copy(t.key, sv->key);
     t.doors[0] = first->door;
@@ -393,13 +430,26 @@ int service_target(struct serving *sv,
     return 0;
 }
 
-void service_refuse(const struct serving *sv, struct http_req *req, const struct err *err)
+/* After how many seconds that version may be asked again; 0: nothing of it is being loaded. */
+static int64_t doors_load_left_s(const struct served *s, int64_t version)
+{
+    const struct service_version *v = service_find_version(s, version);
+    int64_t left = SERVE_WAKE_UNKNOWN_S;
+    if (!s->woken_at)
+        return v && serving_is_loading(v) ? serving_load_left_s(v, clock_mono()) : 0;
+    (void)serving_refuse_waking(s, clock_mono(), &left, NULL); /* else it is not known */
+    return left;
+}
+
+void service_refuse(const struct serving *sv,
+                    struct http_req *req,
+                    int64_t version,
+                    const struct err *err)
 {
     const struct served *s = serving_find(sv, http_req_param(req, "name"));
     char seconds[24];
-    int64_t left = SERVE_WAKE_UNKNOWN_S;
-    if (s && s->woken_at && err->code == ERR_UNAVAILABLE) {
-        (void)serving_refuse_waking(s, clock_mono(), &left, NULL); /* else it is not known */
+    int64_t left = s && err->code == ERR_UNAVAILABLE ? doors_load_left_s(s, version) : 0;
+    if (left) {
         text_printf(seconds, "%" PRId64, left);
         http_reply_header(req, "Retry-After", seconds);
     }

@@ -130,6 +130,18 @@ static const struct service_unit *sleep_first_unit(const struct service_version 
     return first;
 }
 
+/* How long it has held its lease; 0: it does not yet. */
+static usec_t sleep_held_for(const struct service_unit *u, usec_t now)
+{
+    bool holds = u && u->state >= SERVE_UNIT_LOADING && u->held_at && now > u->held_at;
+    return holds ? now - u->held_at : 0;
+}
+
+int64_t serving_load_left_s(const struct service_version *v, usec_t now)
+{
+    return serve_wake_left_s(v->load_took, sleep_held_for(sleep_first_unit(v), now));
+}
+
 /* It waits for its lease; *ret_left: seconds after which he may ask again. */
 static int sleep_refuse_queued(const struct service_version *v,
                                const char *job,
@@ -193,8 +205,7 @@ int serving_refuse_waking(const struct served *s, usec_t now, int64_t *ret_left,
         return 0; /* it is not submitted, or its job ended: why is said as it is */
     if (!u || u->state < SERVE_UNIT_LOADING)
         return sleep_refuse_unplaced(v, ret_left, err);
-    return sleep_refuse_loading(v, u->held_at && now > u->held_at ? now - u->held_at : 0, ret_left,
-                                err);
+    return sleep_refuse_loading(v, sleep_held_for(u, now), ret_left, err);
 }
 
 void serving_say_asleep(const struct served *s, struct reason *ret)

@@ -87,6 +87,9 @@ void service_take_idle(struct served *s, usec_t idle, const char *actor);
  * something else keeps it from answering; else ERR_UNAVAILABLE, and *ret_left: ask again after so
  * many seconds. */
 int serving_refuse_waking(const struct served *s, usec_t now, int64_t *ret_left, struct err *err);
+/* After how many seconds a version that is being loaded is worth to be asked again, by its own last
+ * load. */
+int64_t serving_load_left_s(const struct service_version *v, usec_t now);
 /* Since when it sleeps, and what wakes it. */
 void serving_say_asleep(const struct served *s, struct reason *ret);
 
@@ -96,6 +99,21 @@ void serving_say_asleep(const struct served *s, struct reason *ret);
 void serving_turn_unit(struct service_unit *u, usec_t now);
 /* It leaves: no request any more, then its lease goes back. */
 void serving_release(struct service_unit *u);
+
+/* ---- serving_pick.c ---- */
+
+/* It is the version before, and argusd keeps it loaded beside the one that has the traffic, or
+ * would while the service is awake. */
+bool serving_is_warm(const struct service_version *v);
+/* It is warm, and being loaded while its service is awake: no replica of it answers yet. */
+bool serving_is_loading(const struct service_version *v);
+/* May a request name version n? 0: the one with the traffic, and the service says why that does not
+ * answer; else ERR_NOT_FOUND or ERR_CONFLICT, with those that can be asked. One that is being
+ * loaded may be named; see serving_refuse_loading(). */
+must_check int serving_pick(const struct served *s, int64_t n, struct err *err);
+/* The refusal of a request to v, which is being loaded: ERR_UNAVAILABLE, with those that can be
+ * asked meanwhile. */
+must_check int serving_refuse_loading(const struct service_version *v, struct err *err);
 
 /* ---- serving_list.c ---- */
 

@@ -202,6 +202,7 @@ static const struct opt IDLE_OPTS[] = {
 struct service_ask_opts {
     int output;
     const char *path, *body;
+    int64_t version; /* 0: the one that has the traffic */
 };
 static const struct opt ASK_OPTS[] = {
     {.name = "path",
@@ -214,6 +215,12 @@ static const struct opt ASK_OPTS[] = {
      .offset = offsetof(struct service_ask_opts, body),
      .arg = "JSON",
      .doc = "body of that request; without it, the request is a GET"},
+    {.name = "version",
+     .type = OPT_COUNT,
+     .offset = offsetof(struct service_ask_opts, version),
+     .arg = "N",
+     .doc = "version that is asked, of those that are ready; the one that has the traffic if not "
+            "given"},
     OPT_OUTPUT(struct service_ask_opts),
 };
 struct service_logs_opts {
@@ -496,21 +503,30 @@ static void service_print_answer(struct cli *cli, const json_t *reply, const str
     }
 }
 
+/* NULL: it is neither a text nor a path, or both, or a body that is no JSON. */
+static json_t *service_ask_body(const struct service_ask_opts *o, const struct strv *args)
+{
+    const char *text = args->n > 1 ? args->v[1] : NULL;
+    _cleanup_(json_unrefp) json_t *sent =
+        o->body ? json_loads(o->body, JSON_DECODE_ANY, NULL) : NULL;
+    if (!text == !o->path || (o->body && !sent))
+        return NULL;
+    json_t *body = text ? json_pack("{s:s}", "text", text)
+                        : json_pack("{s:s,s:O?}", "path", o->path, "body", sent);
+    if (body && o->version)
+        (void)json_object_set_new(body, "version", json_integer(o->version)); /* it is there */
+    return body;
+}
+
 static int service_ask(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct service_ask_opts *o = opts;
     const struct seen seen = {0};
     _cleanup_(json_unrefp) json_t *answer = NULL;
     _cleanup_(freep) char *path = ask_path("/v1/services/{}:ask", args->v[0]);
-    bool has_text = args->n > 1;
-    json_t *sent = o->body ? json_loads(o->body, JSON_DECODE_ANY, NULL) : NULL;
-    json_t *body = has_text
-                       ? json_pack("{s:s}", "text", args->v[1])
-                       : json_pack("{s:s,s:o?}", "path", o->path ? o->path : "/", "body", sent);
-    if (!body || has_text == (o->path != NULL) || (o->body && !sent)) {
-        json_decref(body);
+    json_t *body = service_ask_body(o, args);
+    if (!body)
         return message_refuse(err, ERR_USAGE, "cli_service_ask", MESSAGE_NO_ARGS);
-    }
     int r = cli_open(cli, err);
     if (r == 0)
         r = ask_send(cli, "POST", path, body, 1, &answer, err);
@@ -668,9 +684,13 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 2,
         .summary = "try a service: one request, and its answer",
-        .text = "TEXT is sent to the model as one message of a chat.",
+        .text =
+            "TEXT is sent to the model as one message of a chat. With --version the one that is "
+            "named answers in place of the one that has the traffic, if it has a replica that is "
+            "ready: what has the traffic, what is kept warm.",
         .example =
             "argus service ask sums '1 + 1 ='\task a model\n"
+            "argus service ask sums --version 1 '1 + 1 ='\task the version before\n"
             "argus service ask translator --path / --body '{\"text\": \"good\"}'\tsend a request "
             "to an application",
         OPTS(ASK_OPTS),

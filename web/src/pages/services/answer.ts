@@ -8,14 +8,15 @@ import { lang } from "../../base/prefs";
 export interface Answered {
     status: number;
     text: string;
-    /** Milliseconds; null: not yet. */
+    /** Milliseconds to the first byte, to the first word of a model's stream, to the end; null: not yet. */
     first: number | null;
+    word: number | null;
     whole: number | null;
     tokens: number | null;
     /** What went wrong, in a sentence. */
     why: string;
 }
-export const nothing: Answered = { status: 0, text: "", first: null, whole: null, tokens: null, why: "" };
+export const nothing: Answered = { status: 0, text: "", first: null, word: null, whole: null, tokens: null, why: "" };
 const TEXT_MAX = 200_000; // of an answer that is shown
 
 interface Piece {
@@ -52,8 +53,16 @@ export function refusalOf(text: string): string {
     return text.slice(0, 400);
 }
 
+/** Tokens a second once the first one was there; null: it said too little to tell. Pure. */
+export function speed(a: Pick<Answered, "word" | "whole" | "tokens">): number | null {
+    if (a.word === null || a.whole === null || a.tokens === null) return null;
+    return a.tokens > 1 && a.whole > a.word ? ((a.tokens - 1) * 1000) / (a.whole - a.word) : null;
+}
+
 export interface Question {
     path: string;
+    /** That answers; null: the one that has the traffic. */
+    version: number | null;
     body: unknown; // undefined: a GET
     signal: AbortSignal;
 }
@@ -63,6 +72,7 @@ export async function ask(q: Question, tell: (a: Answered) => void): Promise<voi
     const since = () => Math.round(performance.now() - began);
     const now: Answered = { ...nothing };
     const headers: Record<string, string> = { "Accept-Language": lang.value === "zh" ? "zh-CN" : "en" };
+    if (q.version !== null) headers["Argus-Version"] = String(q.version);
     if (q.body !== undefined) headers["Content-Type"] = "application/json";
     if (q.body !== undefined && session.value) headers["Argus-CSRF"] = session.value.csrf;
     const reply = await fetch(q.path, {
@@ -84,6 +94,7 @@ export async function ask(q: Question, tell: (a: Answered) => void): Promise<voi
         else
             for (const e of cutter.take(text)) {
                 const more = added(e.data);
+                if (more.text) now.word ??= since();
                 now.text += more.text;
                 now.tokens = more.tokens ?? now.tokens;
                 now.why = more.why || now.why;
