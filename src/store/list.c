@@ -15,6 +15,12 @@
  * are queued. A clock that was set back makes that order untrue by as much, so the
  * bounds are SLACK wide of the times, and the exact test stays in the query.
  *
+ * What held slots in a time is told by its attempts. Which jobs that may be: those that live and
+ * those that ended since. Up to RAN_SET_MAX of them are a set from their indexes, so that whatever
+ * index drives, no row is read of a job that is not in it; and no job before the first of them is
+ * looked at. Where no filter leaves any out, and a page does not hold them all, the walk by seq
+ * ends sooner.
+ *
  * Another order than newest first is one SELECT that looks at every job that fits (listsort.c), and
  * so does a count. */
 #include <inttypes.h>
@@ -46,6 +52,27 @@
 #define SQL_LAST_SEQ "SELECT coalesce(max(seq), 0) FROM job"
 #define SQL_COUNT "SELECT j.state, j.live, count(*) FROM job j %s WHERE j.seq<?1 AND j.seq>?2"
 #define SQL_COUNT_GROUP " GROUP BY 1, 2 ORDER BY 1, 2"
+
+/* May have held slots since %d: by the indexes, or each by itself. */
+#define SQL_RAN_SET                                                                                \
+    "SELECT seq FROM job INDEXED BY job_live WHERE live AND seq<?1 AND seq>?2 UNION ALL"           \
+    " SELECT seq FROM job INDEXED BY job_ended_at WHERE NOT live AND ended_at>=?%d"                \
+    " AND seq<?1 AND seq>?2"
+#define SQL_RAN_AMONG " AND j.seq IN (" SQL_RAN_SET ")"
+#define SQL_RAN_LATE " AND (j.live OR j.ended_at>=?%d)"
+#define SQL_RAN_LOOK "SELECT count(*), min(seq) FROM (" SQL_RAN_SET " LIMIT ?3)"
+/* An attempt has its slots from its plan on, and gives them back when it ends; but the last one's
+ * may be kept after a failure, until the job ends. started_at of a job that waits again is 0; of
+ * one that does not, its last attempt had its slots by then, and has them yet or until the job's
+ * end: no attempt need be read. */
+#define SQL_HAD_SLOTS                                                                              \
+    "coalesce(CASE WHEN json_valid(a.detail) THEN json_extract(a.detail, '$.planned_at') END,"     \
+    " nullif(a.started_at, 0), a.ended_at)"
+#define SQL_RAN                                                                                    \
+    " AND ((j.started_at>0 AND (?%d=0 OR j.started_at<?%d))"                                       \
+    " OR EXISTS (SELECT 1 FROM attempt a WHERE a.job_seq=j.seq"                                    \
+    " AND (?%d=0 OR " SQL_HAD_SLOTS "<?%d)"                                                        \
+    " AND (a.ended_at=0 OR a.ended_at>=?%d OR (a.k=j.attempt AND j.started_at>0))))"
 
 /* The filters. Those with an index can drive a read. */
 enum filter {
@@ -107,9 +134,12 @@ enum {
     PARAM_FLAG = PARAM_PROJECT + STORE_SCOPE_MAX,
     PARAM_NOW = PARAM_FLAG + STORE_FLAGS_MAX,
     PARAM_CURSOR,
+    PARAM_RAN_SINCE,
+    PARAM_RAN_UNTIL,
     CURSOR_MARK_MAX = 8,
     PROBE_ROWS = 500,
-    SQL_MAX_BYTES = 32768,
+    RAN_SET_MAX = 100000, /* seqs, in all sets of a page together */
+    SQL_MAX_BYTES = 65536,
     /* A scope of more projects would be a text of as many SELECTs. */
     SCOPE_DRIVES_MAX = 16,
 };
@@ -126,6 +156,8 @@ struct list {
     int64_t above, below;
     int64_t cursor; /* seq of the last job of the page before; 0: none */
     char *part;     /* pattern of BY_PART */
+    int64_t n_ran;  /* jobs that may have held slots since ran_since; RAN_SET_MAX: that or more */
+    bool ran_among; /* they are a set: else each is told by itself */
 };
 
 static bool store_list_has(const struct list *l, enum filter f)
@@ -257,6 +289,8 @@ static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
         (void)sqlite3_bind_text(st, PARAM_FLAG + (int)i, l->q->flags[i], -1, SQLITE_STATIC);
     store_list_bind_int(st, PARAM_NOW, (int64_t)l->q->now);
     store_list_bind_int(st, PARAM_CURSOR, l->cursor);
+    store_list_bind_int(st, PARAM_RAN_SINCE, (int64_t)l->q->ran_since);
+    store_list_bind_int(st, PARAM_RAN_UNTIL, (int64_t)l->q->ran_until);
     for (size_t i = 0; l->q->scope && i < l->q->scope->nprojects; i++)
         (void)sqlite3_bind_text(st, PARAM_PROJECT + (int)i, l->q->scope->projects[i], -1,
                                 SQLITE_STATIC);
@@ -328,8 +362,12 @@ static int narrow(struct list *l, struct err *err)
         r = bisect(l, l->q->since - SLACK, &seq, err);
         l->above = seq - 1;
     }
-    if (r == 0 && l->q->until) {
-        r = bisect(l, l->q->until + SLACK, &seq, err);
+    /* What held slots before that was queued before it, too. */
+    usec_t until = l->q->until ? l->q->until : l->q->ran_until;
+    if (l->q->ran_until && l->q->ran_until < until)
+        until = l->q->ran_until;
+    if (r == 0 && until) {
+        r = bisect(l, until + SLACK, &seq, err);
         if (seq < l->below)
             l->below = seq;
     }
@@ -339,6 +377,28 @@ static int narrow(struct list *l, struct err *err)
             l->above = seq - l->q->newest;
     }
     return r;
+}
+
+/* How many jobs may have held slots since ran_since; no other is before the first of them. */
+static int store_list_look_ran(struct list *l, struct err *err)
+{
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES);
+    sqlite3_stmt *st = NULL;
+    (void)buf_addf(&sql, SQL_RAN_LOOK, PARAM_RAN_SINCE);
+    int r = reader_statement(l->reader, buf_str(&sql), &st, err);
+    buf_release(&sql);
+    if (r < 0)
+        return r;
+    bind_all(l, st, RAN_SET_MAX);
+    r = reader_step(l->reader, st, err);
+    if (r == 1) {
+        int64_t first = sqlite3_column_int64(st, 1); /* 0: there is none */
+        l->n_ran = sqlite3_column_int64(st, 0);
+        if (l->n_ran < RAN_SET_MAX && first - 1 > l->above)
+            l->above = first - 1;
+    }
+    reader_reset(st);
+    return r < 0 ? r : 0;
 }
 
 /* ---- which filter drives ---- */
@@ -417,6 +477,21 @@ static bool may_drive(const struct list *l, enum filter f)
            !(filters[f].is_of_ended && l->q->live);
 }
 
+/* Whether a page, newest first, is read from the set of those that may have held slots. Each SELECT
+ * of it makes the set anew. */
+static bool store_list_is_of_ran_set(const struct list *l, enum filter driver)
+{
+    const unsigned times = 1u << BY_SINCE | 1u << BY_UNTIL;
+    int64_t selects = 1;
+    if (!(l->mask & ~times))
+        return l->n_ran <= l->q->limit;
+    if (driver == BY_SCOPE)
+        selects += (int64_t)l->q->scope->nprojects;
+    else if (driver == BY_STATE)
+        selects = (int64_t)l->q->nstates;
+    return l->n_ran * selects < RAN_SET_MAX;
+}
+
 /* The filter whose index gives the fewest rows; FILTERS if none has an index. */
 static int store_list_choose(const struct list *l, enum filter *ret, struct err *err)
 {
@@ -443,13 +518,19 @@ static int store_list_choose(const struct list *l, enum filter *ret, struct err 
 
 /* ---- the page ---- */
 
-static void add_tests(const struct list *l, struct buf *sql)
+static void add_tests(const struct list *l, enum filter driver, struct buf *sql)
 {
+    bool all_live = driver == BY_LIVE || store_list_has(l, BY_LIVE);
     for (enum filter f = 0; f < FILTERS; f++)
         if (store_list_has(l, f) && filters[f].test)
             (void)buf_adds(sql, store_list_is_many(l, f) ? filters[f].any : filters[f].test);
     if (store_list_has(l, BY_FLAG))
         add_flags(l, sql);
+    if (l->q->ran_since && !all_live) /* what lives may always have */
+        (void)buf_addf(sql, l->ran_among ? SQL_RAN_AMONG : SQL_RAN_LATE, PARAM_RAN_SINCE);
+    if (l->q->ran_since || l->q->ran_until)
+        (void)buf_addf(sql, SQL_RAN, PARAM_RAN_UNTIL, PARAM_RAN_UNTIL, PARAM_RAN_UNTIL,
+                       PARAM_RAN_UNTIL, PARAM_RAN_SINCE);
 }
 
 /* Who may see it, where no index of theirs drives. */
@@ -469,7 +550,7 @@ static void add_select(const struct list *l, enum filter driver, int state, stru
 {
     (void)buf_addf(sql, SQL_SELECT, more_columns(l),
                    driver == FILTERS ? NO_INDEX : filters[driver].index);
-    add_tests(l, sql);
+    add_tests(l, driver, sql);
     if (driver != BY_SCOPE)
         add_scope(l, sql);
     if (state >= 0)
@@ -495,7 +576,7 @@ static void add_scope_selects(const struct list *l, struct buf *sql)
     for (size_t i = 0; i < l->q->scope->nprojects; i++) {
         (void)buf_adds(sql, SQL_UNION);
         (void)buf_addf(sql, SQL_SELECT, more_columns(l), filters[BY_PROJECT].index);
-        add_tests(l, sql);
+        add_tests(l, BY_PROJECT, sql);
         if (store_list_has(l, BY_STATE))
             add_states(l, sql);
         (void)buf_addf(sql, " AND j.project=?%d" SQL_NOT_OF_USER, PARAM_PROJECT + (int)i);
@@ -619,9 +700,10 @@ static int store_list_count(const struct list *l, struct answer *a, struct err *
     struct list stateless = *l;
     sqlite3_stmt *st = NULL;
     stateless.mask &= ~(1u << BY_STATE | 1u << BY_LIVE);
+    stateless.ran_among = l->n_ran < RAN_SET_MAX;
     enum filter driver = store_list_walks_by(&stateless);
     (void)buf_addf(&sql, SQL_COUNT, driver == FILTERS ? NO_INDEX : filters[driver].index);
-    add_tests(&stateless, &sql);
+    add_tests(&stateless, driver, &sql);
     add_scope(&stateless, &sql);
     (void)buf_adds(&sql, SQL_COUNT_GROUP);
     int r = reader_statement(l->reader, buf_str(&sql), &st, err);
@@ -644,8 +726,10 @@ static int store_list_page(struct list *l, struct answer *a, struct err *err)
         if (l->cursor && l->cursor < l->below)
             l->below = l->cursor;
         r = store_list_choose(l, &driver, err);
+        l->ran_among = store_list_is_of_ran_set(l, driver);
         store_list_make_sql(l, driver, &sql);
     } else {
+        l->ran_among = l->n_ran < RAN_SET_MAX;
         store_list_make_sorted(l, &sql);
     }
     if (r == 0)
@@ -657,8 +741,10 @@ static int store_list_page(struct list *l, struct answer *a, struct err *err)
 static int store_list_run(struct list *l, struct answer *a, struct err *err)
 {
     int r = init(l, err);
-    if (r == 0 && (l->q->since || l->q->until || l->q->newest))
+    if (r == 0 && (l->q->since || l->q->until || l->q->ran_until || l->q->newest))
         r = narrow(l, err);
+    if (r == 0 && l->q->ran_since)
+        r = store_list_look_ran(l, err);
     if (r == 0 && l->q->want_count)
         r = store_list_count(l, a, err);
     if (r < 0 || (l->q->live && l->q->no_live))

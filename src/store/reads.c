@@ -268,7 +268,8 @@ struct store_read *reads_jobs(struct reads *rs,
 {
     struct store_read *r = read_new(rs, then);
     r->query = run_jobs;
-    bool walks = (q->q && *q->q) || q->sort || q->ascending || q->want_count || q->nflags;
+    bool walks = (q->q && *q->q) || q->sort || q->ascending || q->want_count || q->nflags ||
+                 q->ran_since || q->ran_until;
     r->line = walks ? LINE_SLOW : LINE_FAST;
     r->jobs = *q;
     r->states = xcalloc(q->nstates + 1, sizeof(*r->states));

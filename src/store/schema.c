@@ -133,6 +133,10 @@ static const char *const steps[SCHEMA_VERSION] = {
     " CASE WHEN json_valid(detail) THEN json_extract(detail, '$.retry_of') END AS parent"
     " FROM job_detail WHERE instr(detail, '\"retry_of\"')>0) WHERE typeof(parent)='text';"
     "PRAGMA user_version=8",
+
+    /* What held slots in a time is what lives and what ended since: see list.c. */
+    "CREATE INDEX job_ended_at ON job(ended_at) WHERE NOT live;"
+    "PRAGMA user_version=9",
 };
 
 /* The version there is, after a look at whose file this is. */

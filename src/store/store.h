@@ -363,7 +363,10 @@ struct store_job_query {
     size_t nflags;
     const struct store_scope *scope; /* NULL = everything */
     usec_t since, until;             /* queued at or after / before; 0 = open */
-    const char *q;                   /* part of the id or the name, ASCII case ignored */
+    /* With an attempt that held its slots at some moment from one (0 = ever) until before the other
+     * (0 = open): it had them before ran_until, and not given back before ran_since. */
+    usec_t ran_since, ran_until;
+    const char *q;      /* part of the id or the name, ASCII case ignored */
     const char *cursor; /* `next` of the page before, in the same order; NULL = the first page */
     enum store_job_sort sort;
     bool ascending;     /* else the greatest first; what a job does not have goes last either way */

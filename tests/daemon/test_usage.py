@@ -259,7 +259,9 @@ def test_reports(tmp_path):
         assert waste["complete"] and [w["id"] for w in waste["jobs"]] == [job]
         assert waste["jobs"][0]["gpu_hours"] == pytest.approx(over["gpu_hours"])
         assert waste["jobs"][0]["advice"] == "none"  # nobody measured it
-        assert waste["back_test"]["tried"] == 0  # there was no week before
+        assert waste["back_test"] is None  # nobody asked
+        tried = argusd.get("/v1/usage/jobs?from=1d&back_test=true")
+        assert tried["back_test"]["tried"] == 0 and tried["jobs"] == waste["jobs"]  # there was no week before
         table = report(argusd, "waste").splitlines()
         assert table[0].split()[0] == "JOB" and table[1].split()[:2] == [job, "alice"]
         assert list(csv.DictReader(io.StringIO(report(argusd, "waste", "--csv"))))[0]["id"] == job
@@ -377,6 +379,92 @@ def test_what_projects_had_of_each_other(tmp_path):
         assert float(rows["rl"]["lent_gpu_s"]) > 0 and float(rows["vision"]["wait_given_gpu_s"]) > 0
 
 
+EVER = "from=1970-01-01T00:00:00Z"
+
+
+def sql_shift(db, job, began, ended):
+    """The job, and its only attempt, as if it had all been so many days ago; its row's number."""
+    at = [int((time.time() - days * DAY) * 1e6) for days in (began, began, ended)]
+    (seq,) = db.execute("SELECT seq FROM job WHERE id=?", (job,)).fetchone()
+    db.execute("UPDATE job SET queued_at=?, started_at=?, ended_at=? WHERE seq=?", (*at, seq))
+    db.execute(
+        "UPDATE attempt SET started_at=?, ended_at=?, detail=json_set(detail, '$.planned_at', ?) WHERE job_seq=?",
+        (at[1], at[2], at[1], seq),
+    )
+    return seq
+
+
+def test_a_job_is_of_each_time_in_which_it_held_slots(tmp_path):
+    """One that began ten days ago and ended an hour ago, one that was over two days ago, and one that waits."""
+    with world(tmp_path) as (argusd, _):
+        long, short = (argusd.submit("true", name=name, n_gpus_per_node=1) for name in ("long", "short"))
+        for job in (long, short):
+            argusd.wait_over(job)
+        waits = argusd.submit("true", name="waits", n_gpus_per_node=2, nnodes=9)
+        argusd.stop()
+        with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+            sql_shift(db, long, began=10, ended=1 / 24)
+            sql_shift(db, short, began=2.5, ended=2)
+        argusd.start()
+
+        def told(query):
+            jobs = argusd.get(f"/v1/jobs?all=true&{query}")["jobs"]
+            return {j["id"] for j in jobs}
+
+        assert told("ran_since=1d") == told("ran_since=1d&sort=gpu_hours") == {long}
+        assert told("since=1d") == {waits}
+        assert told("ran_since=3d") == {long, short} and told("ran_since=11d&ran_until=9d") == {long}
+        counted = argusd.get("/v1/jobs?all=true&ran_since=3d&count=true&limit=1")
+        assert (counted["total"], counted["states"]) == (2, {"SUCCEEDED": 2})
+        for what in ("jobs", "recovery"):
+            for query, n in (("from=1d", 1), ("from=3d", 2), ("from=11d&to=9d", 1), ("from=20d&to=11d", 0), (EVER, 2)):
+                assert argusd.get(f"/v1/usage/{what}?{query}")["looked_at"] == n, (what, query)
+        assert [w["id"] for w in argusd.get("/v1/usage/jobs?from=1d")["jobs"]] == [long]
+        env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["admin"]}
+        argv = [PROGRAMS["argus"], "ls", "-aq", "--ran-since", "11d", "--ran-until", "9d"]
+        assert subprocess.run(argv, env=env, capture_output=True, text=True).stdout.split() == [long]
+        refused = argusd.call("GET", "/v1/jobs?ran_since=12")
+        assert (refused.status, refused.json()["code"]) == (400, "time_no_unit")
+
+
+def test_what_would_gain_most_is_not_cut_off(tmp_path):
+    """Waits for data are no waste, but a job that would gain hours by less of them goes before one that idled a bit."""
+    with world(tmp_path) as (argusd, _):
+        idle, data = (argusd.submit("true", name=name, n_gpus_per_node=1) for name in ("idle", "data"))
+        for job in (idle, data):
+            argusd.wait_over(job)
+        argusd.stop()
+        # Ten tens of steps, half of them quick: an hour of steps and two between them.
+        attempt = {"k": 1, "steps": 100, "good_s": 3600, "between_s": 7200, "between_tens_2": 5, "between_tens_70": 5}
+        held = 3 * 3600 * 10_000_000  # three hours of one GPU
+        with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+            for job, part in ((idle, 0.3), (data, 0)):
+                seq = sql_shift(db, job, began=0.5, ended=0.3)
+                (text,) = db.execute("SELECT detail FROM job_detail WHERE seq=?", (seq,)).fetchone()
+                detail = {**json.loads(text), "gpu_held": held, "gpu_idle": int(part * held), "gpu_unknown": 0}
+                if job == data:
+                    detail["metrics"] = {"attempts": [attempt]}
+                db.execute("UPDATE job_detail SET detail=? WHERE seq=?", (json.dumps(detail), seq))
+        argusd.start()
+        (row,) = argusd.get("/v1/usage/jobs?from=1d&limit=1")["jobs"]
+        assert (row["id"], row["advice"], row["waste_hours"]) == (data, "faster_data", 0)
+        assert row["gain_hours"] == pytest.approx(2 - 0.02 / 0.98)
+        rest = argusd.get("/v1/usage/jobs?from=1d")["jobs"]
+        assert [w["id"] for w in rest] == [data, idle] and rest[1]["waste_hours"] == pytest.approx(0.9)
+
+
+def test_a_timeout_far_above_what_a_job_took(tmp_path):
+    with world(tmp_path) as (argusd, _):
+        job = argusd.submit("true", n_gpus_per_node=1, timeout="1d")
+        argusd.wait_over(job)
+        (row,) = argusd.get("/v1/usage/jobs?from=1d")["jobs"]
+        # What it gains in the queue is not known, and is not told.
+        assert (row["advice"], row["advised_timeout_s"], row["gain_hours"]) == ("shorter_time_limit", 600, None)
+        assert "a timeout of 10m would have done" in report(argusd, "waste", "-o", "wide")
+        (line,) = csv.DictReader(io.StringIO(report(argusd, "waste", "--csv")))
+        assert (line["advice"], line["gain_hours"]) == ("shorter_time_limit", "")
+
+
 def test_the_advice_of_last_week_is_tried(tmp_path):
     """Two jobs of one kind, a week apart, as the ledger would have them: the first one's advice, on the second."""
     with world(tmp_path) as (argusd, _):
@@ -386,17 +474,15 @@ def test_the_advice_of_last_week_is_tried(tmp_path):
         argusd.stop()
         with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
             for job, days, idle in ((jobs[0], 10, 0.75), (jobs[1], 1, 0.5)):
-                (seq,) = db.execute("SELECT seq FROM job WHERE id=?", (job,)).fetchone()
+                seq = sql_shift(db, job, began=days, ended=days - 0.4)
                 (text,) = db.execute("SELECT detail FROM job_detail WHERE seq=?", (seq,)).fetchone()
                 held = GPUS * 10 * 3600 * 10_000_000  # ten hours of four GPUs
                 detail = {**json.loads(text), "gpu_held": held, "gpu_idle": int(idle * held), "gpu_unknown": 0}
-                at = int((time.time() - days * DAY) * 1e6)
                 db.execute("UPDATE job_detail SET detail=? WHERE seq=?", (json.dumps(detail), seq))
-                db.execute("UPDATE job SET queued_at=? WHERE seq=?", (at, seq))
         argusd.start()
-        told = argusd.get("/v1/usage/jobs?from=7d")
+        told = argusd.get("/v1/usage/jobs?from=7d&back_test=true")
         assert [w["id"] for w in told["jobs"]] == [jobs[1]] and told["looked_at"] == 1
-        before = argusd.get("/v1/usage/jobs?from=14d&to=7d")
+        before = argusd.get("/v1/usage/jobs?from=14d&to=7d&back_test=true")
         assert [w["id"] for w in before["jobs"]] == [jobs[0]] and before["looked_at"] == 1
         assert before["back_test"]["tried"] == 0, "of the two weeks before that time, where no other job was"
         # One GPU would have done in the week before; in the last one two of four were busy: it was wrong.

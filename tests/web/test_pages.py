@@ -510,7 +510,7 @@ def test_what_a_lead_reads_first(browser, world):
     assert "GPU-hours" in said[0] and ("wait" in said[2]), said
     row = page.locator(".tbl tr", has_text="alice").first
     row.locator("a").click()  # the jobs behind the figure
-    page.wait_for_url("**/jobs?user=alice&since=1d&sort=-gpu_hours")
+    page.wait_for_url("**/jobs?user=alice&sort=-gpu_hours&ran_since=1d")
     page.wait_for_selector(".vrow:has-text('alice')")
     page.context.close()
 

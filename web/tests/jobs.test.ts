@@ -23,6 +23,7 @@ describe("an address of the list", () => {
             all: false,
         });
         expect(ask.user).toBeUndefined();
+        expect(askOf(q("ran_since=7d"))).toMatchObject({ ran_since: "7d", since: undefined });
         const counts = countsOf(q("state=live&sort=-step&after=d16-7"));
         expect(counts).toMatchObject({ state: "live", limit: 1, count: true });
         expect(counts.cursor ?? counts.sort).toBeUndefined(); // of all pages
@@ -30,6 +31,7 @@ describe("an address of the list", () => {
     it("is a command line", () => {
         const line = cliOf(q("user=a b&sort=name&mine=0"), (w) => `'${w}'`);
         expect(line).toBe("argus ls -a --user 'a b' --sort name --order asc");
+        expect(cliOf(q("ran_since=7d&ran_until=1d"), (w) => w)).toBe("argus ls -a --ran-since 7d --ran-until 1d");
     });
 });
 

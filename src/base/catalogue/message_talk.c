@@ -17,6 +17,8 @@ static const struct message_row rows[] = {
     SAY("say_no_usage", "nothing was held in that time", "该时段内没有占用"),
     SAY("say_fewer_gpus", "{1} GPUs would have done", "用 {1} 块 GPU 即可"),
     SAY("say_save_each", "save every {1} steps", "每 {1} 步保存一次"),
+    SAY("say_faster_data", "steps wait for data", "步间在等数据"),
+    SAY("say_shorter_limit", "a timeout of {1} would have done", "运行上限 {1} 即可"),
     SAY("say_played_again",
         "{1} jobs since {2}, played again through the scheduler",
         "重放了 {1} 个作业（自 {2} 起）"),

@@ -16,7 +16,7 @@ struct hindsight_job {
 };
 
 struct hindsight {
-    size_t advised;    /* kinds with an advice in the earlier week */
+    size_t advised;    /* kinds with an advice that spares GPU time in the earlier week */
     size_t tried;      /* jobs of these kinds in the later week */
     size_t too_small;  /* of these: more was busy than the advice leaves them, so it was wrong */
     double promised_s; /* GPU-seconds that the tried kinds' advice promised of its own job */

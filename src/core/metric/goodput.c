@@ -35,10 +35,66 @@ void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, doubl
     a->save_s += known(save_s);
 }
 
-void goodput_add_between(struct goodput_sums *s, int k, double seconds)
+#define X(percent) percent,
+static const int tens_percent[GOODPUT_TENS] = {GOODPUT_TENS_TABLE(X)};
+#undef X
+
+/* Ten together: of one step alone the time at which its record was read says too little. */
+static void goodput_end_ten(struct goodput_attempt *a)
 {
-    if (isfinite(seconds))
-        goodput_attempt_of(s, k)->between_s += seconds;
+    double between = known(a->ten_between_s), whole = between + a->ten_s;
+    int i = 0;
+    while (i < GOODPUT_TENS - 1 && between * 100 > whole * tens_percent[i])
+        i++;
+    a->tens[i]++;
+    a->ten = 0;
+    a->ten_s = a->ten_between_s = 0;
+}
+
+void goodput_add_between(struct goodput_sums *s, int k, double seconds, double step_s)
+{
+    if (!isfinite(seconds))
+        return;
+    struct goodput_attempt *a = goodput_attempt_of(s, k);
+    a->between_s += seconds;
+    a->ten_s += known(step_s);
+    a->ten_between_s += seconds;
+    if (++a->ten == 10)
+        goodput_end_ten(a);
+}
+
+/* The tens of all attempts together; returns how many there are. */
+static int64_t goodput_sum_tens(const struct goodput_sums *s, int64_t ret[static GOODPUT_TENS])
+{
+    int64_t n = 0;
+    for (int b = 0; b < GOODPUT_TENS; b++) {
+        ret[b] = 0;
+        for (size_t i = 0; i < s->n; i++)
+            ret[b] += s->v[i].tens[b];
+        n += ret[b];
+    }
+    return n;
+}
+
+double goodput_tens_above(const struct goodput_sums *s, int percent)
+{
+    int64_t tens[GOODPUT_TENS], n = goodput_sum_tens(s, tens), above = 0;
+    for (int b = 0; b < GOODPUT_TENS; b++)
+        above += tens_percent[b] > percent ? tens[b] : 0;
+    return n ? (double)above / (double)n : 0;
+}
+
+double goodput_least_between(const struct goodput_sums *s)
+{
+    int64_t tens[GOODPUT_TENS], n = goodput_sum_tens(s, tens), met = 0;
+    if (n < 10)
+        return (double)NAN;
+    for (int b = 0; b < GOODPUT_TENS; b++) {
+        met += tens[b];
+        if (met * 10 >= n)
+            return tens_percent[b] / 100.0;
+    }
+    return 1;
 }
 
 /* Many steps may be read at once, late: the first began before all that they took. */
@@ -59,6 +115,12 @@ void goodput_add_moment(struct goodput_sums *s, int k, bool lost, usec_t ended, 
 
 #define ATTEMPT(member, ftype) FIELD_AT(goodput_attempt, #member, ftype, member, .flags = 0)
 #define SECONDS(member) FIELD_AT(goodput_attempt, #member, FIELD_REAL, member, .flags = FIELD_MAYBE)
+#define TENS(percent)                                                                              \
+    FIELD_AT(goodput_attempt, "between_tens_" #percent, FIELD_INT32, tens[GOODPUT_TENS_##percent], \
+             .flags = FIELD_OMIT,                                                                  \
+             .doc =                                                                                \
+                 "how often of ten steps at most this per cent of their time lay between them, "   \
+                 "and more than the bound before"),
 static const struct field attempt_rows[] = {
     ATTEMPT(k, FIELD_INT32),
     ATTEMPT(steps, FIELD_COUNT),
@@ -69,7 +131,7 @@ static const struct field attempt_rows[] = {
     SECONDS(save_s),
     SECONDS(unsaved_s),
     SECONDS(between_s),
-    ATTEMPT(first_at, FIELD_TIME),
+    GOODPUT_TENS_TABLE(TENS) ATTEMPT(first_at, FIELD_TIME),
     ATTEMPT(kept_at, FIELD_TIME),
     ATTEMPT(last_at, FIELD_TIME),
     ATTEMPT(fresh_at, FIELD_TIME),
@@ -87,6 +149,17 @@ static usec_t goodput_moment_of(const json_t *o, const char *key)
     usec_t at = 0;
     const char *text = json_get_str(o, key, NULL);
     return text && clock_from_string(text, &at, NULL) == 0 ? at : 0;
+}
+
+static void goodput_read_tens(const json_t *o, int tens[static GOODPUT_TENS])
+{
+#define X(percent) "between_tens_" #percent,
+    static const char *const keys[GOODPUT_TENS] = {GOODPUT_TENS_TABLE(X)};
+#undef X
+    for (int b = 0; b < GOODPUT_TENS; b++) {
+        uint64_t n = goodput_count_of(o, keys[b]);
+        tens[b] = n < INT32_MAX ? (int)n : INT32_MAX;
+    }
 }
 
 void goodput_from_json(const json_t *array, struct goodput_sums *ret)
@@ -111,6 +184,7 @@ void goodput_from_json(const json_t *array, struct goodput_sums *ret)
                                      .kept_at = goodput_moment_of(o, "kept_at"),
                                      .last_at = goodput_moment_of(o, "last_at"),
                                      .fresh_at = goodput_moment_of(o, "fresh_at")};
+        goodput_read_tens(o, ret->v[ret->n - 1].tens);
     }
 }
 

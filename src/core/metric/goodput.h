@@ -16,6 +16,12 @@
 #include "base/field.h"
 
 enum { GOODPUT_ATTEMPTS_MAX = 64 };
+/* Per cent of the time of ten steps one after another that lay between them, at most. The words
+ * leave the process (JSON). */
+#define GOODPUT_TENS_TABLE(X) X(2) X(5) X(10) X(15) X(20) X(30) X(40) X(50) X(70) X(100)
+#define X(percent) GOODPUT_TENS_##percent,
+enum goodput_tens { GOODPUT_TENS_TABLE(X) GOODPUT_TENS };
+#undef X
 
 /* The step times of one attempt. */
 struct goodput_attempt {
@@ -23,9 +29,12 @@ struct goodput_attempt {
     uint64_t steps, lost; /* steps reported; of these, steps that a later attempt ran again */
     double good_s, lost_s;
     uint64_t saves;
-    double save_s;    /* all saves together */
-    double unsaved_s; /* steps since the newest save, which are gone if nobody goes on */
-    double between_s; /* between steps, where the log says how long each took: reading data */
+    double save_s;          /* all saves together */
+    double unsaved_s;       /* steps since the newest save, which are gone if nobody goes on */
+    double between_s;       /* between steps, where the log says how long each took: reading data */
+    int tens[GOODPUT_TENS]; /* how many tens of steps had that part of their time between them */
+    int ten;                /* steps of the ten that is not whole: it is not kept */
+    double ten_s, ten_between_s; /* what these took, and what lay between them */
     /* Moments, by the clock under which they were read; 0 = not yet. The first step began; the
      * newest that counted ended, the newest at all, the first that no older attempt had reached. */
     usec_t first_at, kept_at, last_at, fresh_at;
@@ -40,9 +49,15 @@ struct goodput_sums {
 
 /* A step of attempt k. seconds, save_s: NaN or 0 where not known, or where nothing was saved. */
 void goodput_add(struct goodput_sums *s, int k, bool lost, double seconds, double save_s);
-/* So long after the step before did this one come, beyond what it took itself. May be below 0: one
- * record is read late, the next one early; the sum counts. */
-void goodput_add_between(struct goodput_sums *s, int k, double seconds);
+/* So long after the step before did this one come, beyond the step_s that it took itself. May be
+ * below 0: one record is read late, the next one early; the sum counts. */
+void goodput_add_between(struct goodput_sums *s, int k, double seconds, double step_s);
+/* Which part of its time lay between the steps of the best tenth of all tens, 0 to 1, rounded up to
+ * a bound of GOODPUT_TENS_TABLE; NaN: there are not ten tens. */
+double goodput_least_between(const struct goodput_sums *s);
+/* The part of all tens, 0 to 1, between whose steps more than so many per cent of their time lay; 0
+ * where there are none. percent: a bound of GOODPUT_TENS_TABLE. */
+double goodput_tens_above(const struct goodput_sums *s, int percent);
 /* The step of goodput_add() ended at this moment. fresh: no older attempt had reached it. */
 void goodput_add_moment(struct goodput_sums *s, int k, bool lost, usec_t ended, bool fresh);
 extern const struct field_table goodput_attempt_table;

@@ -311,6 +311,15 @@ void metric_watch_set_total(struct metric_watch *w, int64_t total, bool sure)
     w->total_is_sure = sure;
 }
 
+/* What lay between the step before and this one, which took s. Some versions of verl time a
+ * validation beside the step, others in it: beside, it lies there, too, and is no wait for data. As
+ * records are read late or early, what is nearer to all of it than to nothing has it. */
+static double metric_watch_between(const struct metric_record *r, double came, double s)
+{
+    double between = came - s, test = metric_value(r, "timing_s/testing");
+    return test > 0 && between >= test / 2 ? between - test : between;
+}
+
 /* What its step took, as it says or as it came. */
 static void metric_watch_sum_up(struct metric_watch *w, const struct metric_record *r)
 {
@@ -320,7 +329,7 @@ static void metric_watch_sum_up(struct metric_watch *w, const struct metric_reco
     if (w->told_attempt == r->attempt && r->at >= w->told_at)
         came = (double)(r->at - w->told_at) / (double)USEC_SEC;
     if (isfinite(s) && isfinite(came) && !r->superseded)
-        goodput_add_between(&w->sums, r->attempt, came - s);
+        goodput_add_between(&w->sums, r->attempt, metric_watch_between(r, came, s), s);
     if (!isfinite(s) && came > 0)
         s = came;
     goodput_add(&w->sums, r->attempt, r->superseded, s, first_of(r, saves, array_len(saves)));

@@ -7,10 +7,10 @@
 
 #include "base/str.h"
 #include "base/text.h"
+#include "core/account/waste.h"
 #include "core/check/preflight.h"
 
-/* A limit that leaves room for a slow day, and one so long that it says nothing. */
-enum { ROOM_PERCENT = 150, LOOSE = 4, SAVE_USUAL = 10 };
+enum { SAVE_USUAL = 10 };
 
 struct advice {
     const char *key, *value, *text;
@@ -33,19 +33,12 @@ void advise_put_one(struct jout *j, const char *key, const char *value, const ch
     field_to_json(&advise_table, &advice, FIELD_ALL, FIELD_PAGE, j, NULL);
 }
 
-/* In whole minutes below two hours, else in whole hours; never less than asked. */
-static usec_t round_up(usec_t span)
-{
-    usec_t unit = span < 2 * USEC_HOUR ? USEC_MIN : USEC_HOUR;
-    return (span + unit - 1) / unit * unit;
-}
-
 /* True: it has said something; so does the next one. */
 static bool advise_timeout(const struct advise_in *in, struct jout *j)
 {
     char value[CLOCK_TEXT_MAX], p90[CLOCK_TEXT_MAX], has[CLOCK_TEXT_MAX];
-    usec_t limit = in->spec->timeout, best = round_up(in->p90 * ROOM_PERCENT / 100);
-    if (!in->p90 || (limit && limit < in->p90 * LOOSE) || (limit && best >= limit))
+    usec_t limit = in->spec->timeout, best = waste_time_limit(in->p90, limit);
+    if (!best)
         return false;
     (void)span_to_string(best, value);
     (void)span_to_string(in->p90, p90);

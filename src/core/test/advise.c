@@ -29,7 +29,7 @@ static void a_timeout_that_says_something(void **state)
     advises(&in, "");
     in.p50 = 30 * USEC_MIN;
     in.p90 = 61 * USEC_MIN;
-    advises(&in, "{\"key\":\"timeout\",\"value\":\"1h32m\",\"text\":\"nine of ten runs");
+    advises(&in, "{\"key\":\"timeout\",\"value\":\"1h40m\",\"text\":\"nine of ten runs");
     s.timeout = 2 * USEC_HOUR;
     advises(&in, "");
     s.timeout = 24 * USEC_HOUR;

@@ -77,6 +77,40 @@ static void moments_of_steps(void **state)
     buf_release(&out);
 }
 
+/* Of each ten steps it is kept which part lay between them; what is not ten yet is not. */
+static void between_steps(void **state)
+{
+    (void)state;
+    struct goodput_sums sums = {0}, again;
+    struct buf text = BUF_INIT(1 << 16);
+    struct jout j = jout_begin(&text);
+    json_t *v = NULL;
+    assert_true(isnan(goodput_least_between(&sums)) && near(goodput_tens_above(&sums, 2), 0));
+    for (int i = 0; i < 105; i++) /* late and early by turns: 2 s a step, of 12 */
+        goodput_add_between(&sums, 1, i % 2 ? 9 : -5, 10);
+    goodput_add_between(&sums, 1, NAN, 10);
+    assert_int_equal(sums.v[0].tens[GOODPUT_TENS_20], 10);
+    assert_int_equal(sums.v[0].ten, 5);
+    assert_true(near(goodput_least_between(&sums), 0.2));
+    for (int i = 0; i < 10; i++)
+        goodput_add_between(&sums, 2, -1, 10);
+    assert_int_equal(sums.v[1].tens[GOODPUT_TENS_2], 1);
+    assert_true(near(goodput_least_between(&sums), 0.2)); /* one of eleven is no tenth */
+    assert_true(near(goodput_tens_above(&sums, 15), 10.0 / 11));
+    assert_true(near(goodput_tens_above(&sums, 20), 0));
+    jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < sums.n; i++)
+        field_to_json(&goodput_attempt_table, &sums.v[i], FIELD_ALL, FIELD_PAGE, &j, NULL);
+    jout_close(&j, ']');
+    assert_int_equal(json_parse(buf_str(&text), text.len, text.max, &v, NULL), 0);
+    goodput_from_json(v, &again);
+    for (int b = 0; b < GOODPUT_TENS; b++)
+        assert_true(again.v[0].tens[b] == sums.v[0].tens[b] &&
+                    again.v[1].tens[b] == sums.v[1].tens[b]);
+    json_decref(v);
+    buf_release(&text);
+}
+
 static void nothing_is_known(void **state)
 {
     (void)state;
@@ -148,9 +182,13 @@ static void there_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_that_counted), cmocka_unit_test(moments_of_steps),
-        cmocka_unit_test(nothing_is_known),  cmocka_unit_test(hopeless_cases_have_a_bound),
-        cmocka_unit_test(many_attempts),     cmocka_unit_test(there_and_back),
+        cmocka_unit_test(time_that_counted),
+        cmocka_unit_test(moments_of_steps),
+        cmocka_unit_test(between_steps),
+        cmocka_unit_test(nothing_is_known),
+        cmocka_unit_test(hopeless_cases_have_a_bound),
+        cmocka_unit_test(many_attempts),
+        cmocka_unit_test(there_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

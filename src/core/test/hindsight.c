@@ -53,6 +53,52 @@ static void test_fewer(void **state)
     assert_int_equal(h.advised, 0);
 }
 
+/* A shorter timeout saves no GPU time by definition: neither it nor what such jobs held is counted,
+ * and advice that can be tried is tried though such a one is newer. */
+static void test_timeout(void **state)
+{
+    (void)state;
+    struct hindsight h;
+    struct hindsight_job jobs[5];
+    for (int i = 0; i < 3; i++) {
+        jobs[i] = (struct hindsight_job){.kind = "a",
+                                         .later = i > 0,
+                                         .order = i,
+                                         .facts = {.held_s = HOUR,
+                                                   .unknown_s = HOUR,
+                                                   .gpus = 1,
+                                                   .timeout = 24 * USEC_HOUR,
+                                                   .ran = i == 2 ? 2 * USEC_HOUR : USEC_HOUR,
+                                                   .succeeded = true}};
+        waste_judge(&jobs[i].facts, &jobs[i].waste);
+        assert_int_equal(jobs[i].waste.advice, WASTE_SHORTER_TIME_LIMIT);
+    }
+    hindsight_judge(jobs, 3, &h);
+    assert_true(!h.advised && !h.tried && !h.too_small && is_near(h.held_s, 0));
+    jobs[3] = idle_job("a", false, 8, 0.5);
+    jobs[3].order = -1;
+    jobs[4] = idle_job("a", true, 8, 0.5);
+    hindsight_judge(jobs, 5, &h);
+    assert_true(h.advised == 1 && h.tried == 3 && !h.too_small);
+    assert_true(is_near(h.saved_s, 4 * HOUR) && is_near(h.promised_s, 4 * HOUR));
+}
+
+/* The advised part of the time between steps, on the job's own steps. */
+static void test_data(void **state)
+{
+    (void)state;
+    struct goodput_sums sums = {0};
+    struct waste advice = {.advice = WASTE_FASTER_DATA, .least_between = 0.2};
+    struct hindsight_job job = {.facts = {.gpus = 2, .sums = &sums}};
+    for (int i = 0; i < 100; i++) {
+        goodput_add(&sums, 1, false, 10, 0);
+        goodput_add_between(&sums, 1, 10, 10);
+    }
+    assert_true(is_near(hindsight_of(&advice, &job), 2 * (1000 - 1000 * 0.25)));
+    advice.least_between = 0.6; /* it waits less than that */
+    assert_true(is_near(hindsight_of(&advice, &job), 0));
+}
+
 /* Two jobs of one kind are advised: the newest says what is tried. */
 static void test_the_newest_counts(void **state)
 {
@@ -159,10 +205,9 @@ static void test_simulated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fewer),
-        cmocka_unit_test(test_the_newest_counts),
-        cmocka_unit_test(test_saves),
-        cmocka_unit_test(test_simulated),
+        cmocka_unit_test(test_fewer), cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_data),  cmocka_unit_test(test_the_newest_counts),
+        cmocka_unit_test(test_saves), cmocka_unit_test(test_simulated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -259,6 +259,23 @@ static void knows_its_pace(void **state)
     metric_watch_free(w);
 }
 
+/* As verl 0.9.1 tells it, and as 0.5.0, where the step has it. */
+static void a_validation_is_no_wait_for_data(void **state)
+{
+    (void)state;
+    struct metric_watch *w = metric_watch_new();
+    feed(w, 1, 100, "step:1 - critic/score/mean:0.1 - timing_s/step:4");
+    feed(w, 1, 166, "step:2 - critic/score/mean:0.1 - timing_s/step:4 - timing_s/testing:60");
+    feed(w, 1, 229, "step:3 - critic/score/mean:0.1 - timing_s/step:4 - timing_s/testing:60");
+    feed(w, 1, 296, "step:4 - critic/score/mean:0.1 - timing_s/step:64 - timing_s/testing:60");
+    feed(w, 1, 301, "step:5 - critic/score/mean:0.1 - timing_s/step:4");
+    json_t *o = page(w);
+    const json_t *one = json_array_get(json_get_array(o, "attempts"), 0);
+    assert_true(near(json_get_real(one, "between_s", 0), 2 - 1 + 3 + 1));
+    json_decref(o);
+    metric_watch_free(w);
+}
+
 static void sums_up_attempts(void **state)
 {
     (void)state;
@@ -294,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_its_pace),
         cmocka_unit_test(sums_up_attempts),
+        cmocka_unit_test(a_validation_is_no_wait_for_data),
         cmocka_unit_test(tells_how_it_goes),
         cmocka_unit_test(measures_what_is_not_told),
         cmocka_unit_test(names_the_first_that_is_no_number),

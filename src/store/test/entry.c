@@ -292,7 +292,8 @@ static void test_old_events(void **state)
         "ALTER TABLE event DROP COLUMN thing; ALTER TABLE event DROP COLUMN owner;"
         " ALTER TABLE event DROP COLUMN project;"
         " DROP TABLE usage; DROP TABLE usage_key; DROP TABLE origin;"
-        " DROP INDEX job_ended_cluster; DROP INDEX job_ended_pool; DROP INDEX job_ended_workload;"
+        " DROP INDEX job_ended_at; DROP INDEX job_ended_cluster;"
+        " DROP INDEX job_ended_pool; DROP INDEX job_ended_workload;"
         " CREATE INDEX job_cluster ON job(cluster); CREATE INDEX job_pool ON job(pool);"
         " CREATE INDEX job_workload ON job(workload); ALTER TABLE job DROP COLUMN gpu_held;"
         " PRAGMA user_version=3";

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { OLDEST = 1, NEWEST = 7 };
+enum { OLDEST = 1, NEWEST = 8 };
 
 static void put_all(struct store *s)
 {

@@ -26,13 +26,44 @@ static unsigned next_random(uint64_t *seed)
     return (unsigned)(*seed >> 33);
 }
 
+/* Slots that a job had: `to` is when its attempt ended, 0: it goes on. */
+struct mini_slots {
+    usec_t planned, started, to;
+    bool tells_plan;
+};
+
 /* What the model keeps of a job. */
 struct mini {
     const char *state, *user, *project, *cluster, *pool, *workload;
-    usec_t queued_at;
+    usec_t queued_at, started_at, ended_at;
     bool live;
+    struct mini_slots had[2];
+    size_t n_had;
     char id[32], name[32];
 };
+
+/* Up to two attempts, now and then a long one. Of a job that runs the last goes on, or has ended
+ * and its slots are kept; one that is over may have waited again before that. */
+static void give_slots(struct mini *m, uint64_t *seed)
+{
+    unsigned t = next_random(seed);
+    usec_t at = m->queued_at;
+    m->n_had = t % 8 % 3;
+    for (size_t k = 0; k < m->n_had; k++) {
+        unsigned r = next_random(seed);
+        struct mini_slots *s = &m->had[k];
+        s->planned = at + r % 300 * USEC_MIN;
+        s->started = s->planned + USEC_MIN;
+        s->to = at = s->started + (r / 512 % (r % 40 ? 200 : 5000) + 1) * USEC_MIN;
+        s->tells_plan = r / 64 % 2;
+    }
+    struct mini_slots *last = m->n_had ? &m->had[m->n_had - 1] : NULL;
+    bool waits = m->state == states[0] || (!m->live && t / 64 % 4 == 0);
+    m->started_at = last && !waits ? last->started : 0;
+    m->ended_at = m->live ? 0 : at + t / 256 % 100 * USEC_MIN;
+    if (last && m->state == states[1] && t / 64 % 4)
+        last->to = 0;
+}
 
 static struct mini make(int64_t seq, uint64_t *seed)
 {
@@ -48,7 +79,23 @@ static struct mini make(int64_t seq, uint64_t *seed)
     m.live = m.state == states[0] || m.state == states[1];
     (void)snprintf(m.id, sizeof(m.id), "job-%lld", (long long)seq);
     (void)snprintf(m.name, sizeof(m.name), r % 4 ? "exp_%u" : "100%%_%u", r % 97);
+    give_slots(&m, seed);
     return m;
+}
+
+static void put_slots(struct bed *b, int64_t seq, const struct mini *m)
+{
+    char detail[64];
+    for (size_t k = 0; k < m->n_had; k++) {
+        const struct mini_slots *s = &m->had[k];
+        (void)snprintf(detail, sizeof(detail), "{\"planned_at\":%lld}", (long long)s->planned);
+        store_put_attempt(b->s, &(struct store_attempt){.job_seq = seq,
+                                                        .k = (int)k + 1,
+                                                        .ray_id = "r",
+                                                        .started_at = s->started,
+                                                        .ended_at = s->to,
+                                                        .detail = s->tells_plan ? detail : NULL});
+    }
 }
 
 static void put_mini(struct bed *b, int64_t seq, const struct mini *m)
@@ -64,8 +111,12 @@ static void put_mini(struct bed *b, int64_t seq, const struct mini *m)
                                             .queued_at = m->queued_at,
                                             .state = m->state,
                                             .live = m->live,
+                                            .attempt = (int)m->n_had,
+                                            .started_at = m->started_at,
+                                            .ended_at = m->ended_at,
                                             .spec = "spec",
                                             .detail = "{}"});
+    put_slots(b, seq, m);
 }
 
 /* Every other live job ends, as a change of its row. */
@@ -75,9 +126,18 @@ static void end_some(struct bed *b, struct mini *all)
         struct mini *m = &all[seq];
         if (!m->live)
             continue;
+        struct mini_slots *last = m->n_had ? &m->had[m->n_had - 1] : NULL;
+        if (last && !last->to)
+            last->to = last->started + USEC_HOUR;
         m->state = "FAILED";
         m->live = false;
-        store_update_job(b->s, &(struct store_job){.seq = seq, .state = m->state});
+        m->ended_at = (last ? last->to : m->queued_at) + 3 * USEC_HOUR;
+        store_update_job(b->s, &(struct store_job){.seq = seq,
+                                                   .state = m->state,
+                                                   .attempt = (int)m->n_had,
+                                                   .started_at = m->started_at,
+                                                   .ended_at = m->ended_at});
+        put_slots(b, seq, m);
     }
 }
 
@@ -107,12 +167,25 @@ static bool is_of_time(const struct mini *m, const struct store_job_query *q)
     return (!q->since || m->queued_at >= q->since) && (!q->until || m->queued_at < q->until);
 }
 
+/* The last attempt's slots are kept until the job ends, unless it waits again. */
+static bool held_slots(const struct mini *m, const struct store_job_query *q)
+{
+    bool held = !q->ran_since && !q->ran_until;
+    for (size_t k = 0; k < m->n_had; k++) {
+        const struct mini_slots *s = &m->had[k];
+        usec_t from = s->tells_plan ? s->planned : s->started;
+        usec_t back = k + 1 == m->n_had && m->started_at ? m->ended_at : s->to;
+        held |= (!q->ran_until || from < q->ran_until) && (!back || back >= q->ran_since);
+    }
+    return held;
+}
+
 static bool matches(const struct mini *m, const struct store_job_query *q)
 {
     return is_in_scope(m, q->scope) && allows_state(m, q) && (!q->live || m->live) &&
            allows(q->user, m->user) && allows(q->project, m->project) &&
            allows(q->cluster, m->cluster) && allows(q->pool, m->pool) &&
-           allows(q->workload, m->workload) && is_of_time(m, q) &&
+           allows(q->workload, m->workload) && is_of_time(m, q) && held_slots(m, q) &&
            (!q->q || strcasestr(m->id, q->q) || strcasestr(m->name, q->q));
 }
 
@@ -152,6 +225,10 @@ static struct store_job_query random_query(uint64_t *seed)
         q.until = (q.since ? q.since : USEC_DAY) + t % 977 * 3 * USEC_MIN;
     if ((r & (8192 | 16384)) == 8192)
         q.q = parts[t % array_len(parts)];
+    if (r & 65536)
+        q.ran_since = USEC_DAY + t / 16 % JOBS * 3 * USEC_MIN;
+    if ((r & 131072) && t / 2 % 2)
+        q.ran_until = (q.ran_since ? q.ran_since : USEC_DAY) + t / 32 % 977 * 3 * USEC_MIN;
     return q;
 }
 
@@ -177,6 +254,23 @@ static void expect_same(struct bed *b, const struct mini *all, struct store_job_
     while (seq > 0 && !matches(&all[seq], &q))
         seq--;
     assert_int_equal(seq, 0);
+}
+
+/* So many are counted, and come in another order; it has pages of its own. */
+static void expect_as_many(struct bed *b, const struct mini *all, struct store_job_query q)
+{
+    size_t n = 0;
+    struct bed_answer a;
+    for (int64_t seq = 1; seq <= JOBS; seq++)
+        n += matches(&all[seq], &q);
+    q.limit = STORE_PAGE_MAX;
+    q.sort = STORE_SORT_GPU_HOURS;
+    q.want_count = true;
+    bed_list(b, &q, &a);
+    assert_string_equal(a.err.text, "");
+    assert_int_equal(a.total, n);
+    assert_int_equal(a.njobs, n < STORE_PAGE_MAX ? n : STORE_PAGE_MAX);
+    bed_answer_release(&a);
 }
 
 /* What the caller knows is believed: no live job is looked at. */
@@ -243,6 +337,116 @@ static void test_newest_alone(void **state)
     bed_release(&b);
 }
 
+/* Hours. A job with an attempt from `began` to `ended` (0: it goes on); planned: where that is told
+ * beside; starts: its own started_at, 0 while it waits again; over: when it ended. */
+struct past {
+    const char *id;
+    usec_t planned, began, ended, starts, over;
+};
+static const struct past pasts[] = {
+    {.id = "goes-on", .began = 5, .starts = 5},
+    {.id = "over-before", .began = 5, .ended = 9, .starts = 5, .over = 9},
+    {.id = "over-within", .began = 5, .ended = 12, .starts = 5, .over = 12},
+    {.id = "waits-since-before", .began = 5, .ended = 8},
+    {.id = "waits-since-within", .began = 5, .ended = 11},
+    {.id = "begins-behind", .began = 21, .starts = 21},
+    {.id = "planned-within", .planned = 19, .began = 21, .starts = 21},
+    {.id = "kept-after-failure", .began = 5, .ended = 9, .starts = 5},
+    {.id = "waited-and-stopped", .began = 5, .ended = 8, .over = 15},
+    {.id = "never-had-any"},
+};
+
+static void put_past(struct bed *b, int64_t seq, const struct past *p)
+{
+    char detail[64];
+    (void)snprintf(detail, sizeof(detail), "{\"planned_at\":%lld}",
+                   (long long)(p->planned * USEC_HOUR));
+    store_put_job(b->s, &(struct store_job){.seq = seq,
+                                            .id = p->id,
+                                            .user = "ann",
+                                            .pool = "a100",
+                                            .queued_at = (usec_t)seq * USEC_MIN,
+                                            .state = p->over ? "STOPPED" : "RUNNING",
+                                            .live = !p->over,
+                                            .attempt = p->began != 0,
+                                            .started_at = p->starts * USEC_HOUR,
+                                            .ended_at = p->over * USEC_HOUR,
+                                            .detail = "{}"});
+    if (p->began)
+        store_put_attempt(b->s, &(struct store_attempt){.job_seq = seq,
+                                                        .k = 1,
+                                                        .ray_id = "r",
+                                                        .started_at = p->began * USEC_HOUR,
+                                                        .ended_at = p->ended * USEC_HOUR,
+                                                        .detail = p->planned ? detail : NULL});
+}
+
+/* found: the jobs that the query gives, as bits, over all its pages. */
+static unsigned list_pasts(struct bed *b, struct store_job_query q)
+{
+    unsigned found = 0;
+    char *cursor = NULL;
+    do {
+        struct bed_answer a;
+        q.cursor = cursor;
+        bed_list(b, &q, &a);
+        assert_string_equal(a.err.text, "");
+        for (size_t i = 0; i < a.njobs; i++) {
+            assert_false(found & 1u << (a.job_seqs[i] - 1));
+            found |= 1u << (a.job_seqs[i] - 1);
+        }
+        if (q.want_count)
+            assert_int_equal(a.total, __builtin_popcount(found));
+        set_str(&cursor, a.next);
+        bed_answer_release(&a);
+    } while (cursor);
+    return found;
+}
+
+/* A job is of a time in which it held slots: however it is read, by index, by a walk, in another
+ * order, or counted. */
+static void test_held_slots_in_a_time(void **state)
+{
+    enum { GOES_ON = 1, WITHIN = 4, WAITS_WITHIN = 16, BEHIND = 32, PLANNED = 64, KEPT = 128 };
+    static const struct {
+        usec_t since, until;
+        unsigned found;
+    } cases[] = {
+        {10, 20, GOES_ON | WITHIN | WAITS_WITHIN | PLANNED | KEPT},
+        {10, 0, GOES_ON | WITHIN | WAITS_WITHIN | BEHIND | PLANNED | KEPT},
+        {13, 19, GOES_ON | KEPT},
+        {0, 6, 1 | 2 | 4 | 8 | 16 | KEPT | 256},
+        {0, 5, 0},
+        {22, 0, GOES_ON | BEHIND | PLANNED | KEPT},
+    };
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    for (size_t i = 0; i < array_len(pasts); i++)
+        put_past(&b, (int64_t)i + 1, &pasts[i]);
+    bed_settle(&b);
+    for (size_t i = 0; i < array_len(cases); i++) {
+        struct store_job_query q = {.ran_since = cases[i].since * USEC_HOUR,
+                                    .ran_until = cases[i].until * USEC_HOUR,
+                                    .limit = 50};
+        assert_int_equal(list_pasts(&b, q), cases[i].found);
+        q.want_count = true;
+        assert_int_equal(list_pasts(&b, q), cases[i].found);
+        q.want_count = false;
+        q.limit = 1;
+        assert_int_equal(list_pasts(&b, q), cases[i].found);
+        q.user = "ann";
+        assert_int_equal(list_pasts(&b, q), cases[i].found);
+        q.pool = "a100";
+        assert_int_equal(list_pasts(&b, q), cases[i].found);
+        q.sort = STORE_SORT_GPU_HOURS;
+        assert_int_equal(list_pasts(&b, q), cases[i].found);
+        q.user = "bob";
+        assert_int_equal(list_pasts(&b, q), 0);
+    }
+    bed_release(&b);
+}
+
 static void test_random_queries(void **state)
 {
     struct mini *all = xcalloc(JOBS + 1, sizeof(*all));
@@ -257,8 +461,12 @@ static void test_random_queries(void **state)
     bed_settle(&b);
     end_some(&b, all);
     bed_settle(&b);
-    for (int i = 0; i < QUERIES; i++)
-        expect_same(&b, all, random_query(&seed));
+    for (int i = 0; i < QUERIES; i++) {
+        struct store_job_query q = random_query(&seed);
+        expect_same(&b, all, q);
+        if (q.ran_since || q.ran_until)
+            expect_as_many(&b, all, q);
+    }
     bed_release(&b);
     free(all);
 }
@@ -720,6 +928,7 @@ int main(void)
         cmocka_unit_test(test_no_live),
         cmocka_unit_test(test_newest_alone),
         cmocka_unit_test(test_random_queries),
+        cmocka_unit_test(test_held_slots_in_a_time),
         cmocka_unit_test(test_pages_while_jobs_come),
         cmocka_unit_test(test_bad_queries),
         cmocka_unit_test(test_orders),

@@ -228,3 +228,13 @@ export function toYaml(value: unknown, indent = ""): string {
         })
         .join("");
 }
+
+/** The spec of a job that was submitted, without what belongs to that job alone. */
+export function textOfJob(spec: string): string {
+    try {
+        const { submission_id: _, ...keys } = JSON.parse(spec) as Record<string, unknown>;
+        return toYaml(keys);
+    } catch {
+        return spec;
+    }
+}

@@ -68,6 +68,10 @@ export const t = words({
     by_time: ["Time", "时间"],
     open: ["Open", "打开"],
     none: ["none", "无"],
+    whole_life: [
+        "Jobs that held GPUs in that time, each with its whole life.",
+        "该时段内占用过 GPU 的作业，数字为其整个生命周期。",
+    ],
     // states
     QUEUED: ["Queued", "排队"],
     STARTING: ["Starting", "启动中"],

@@ -2,7 +2,8 @@
 /* recovery.c - what failures cost, by class and by node, and what people's jobs did with the GPUs.
  *
  * `report people` puts two answers of the server side by side: what was held in that time, by the
- * ledger, and what the jobs queued in that time ran again and waited for. */
+ * ledger, and what the jobs that held slots in that time ran again and waited for, in their whole
+ * life. */
 #include "argus/noun/noun.h"
 
 #include <stdlib.h>
@@ -33,7 +34,7 @@ struct recovery_opts {
     }
 
 static const struct opt RECOVERY_OPTS[] = {
-    RECOVERY_RANGE("jobs queued"),
+    RECOVERY_RANGE("jobs that held slots"),
     {.name = "user", ROW(OPT_TEXT, user), .arg = "NAME", .doc = "jobs of this user"},
     {.name = "limit",
      ROW(OPT_COUNT, limit),
@@ -44,7 +45,7 @@ static const struct opt RECOVERY_OPTS[] = {
 };
 
 static const struct opt PEOPLE_OPTS[] = {
-    RECOVERY_RANGE("held, or queued,"),
+    RECOVERY_RANGE("held"),
     {.name = "csv", ROW(OPT_FLAG, csv), .doc = "GPU-hours of each user, as CSV"},
     OPT_OUTPUT(struct recovery_opts),
 };
@@ -362,7 +363,7 @@ static const struct command RECOVERY_COMMANDS[] = {
                 "were noticed (DETECT) and judged (DIAG), in the queue for the next attempt "
                 "(REQUEUE), until its first step (START), and steps run again (REDONE). By class "
                 "of failure, then by the node that may have been at fault: the costliest first. "
-                "Of the newest 1000 jobs.",
+                "Of the newest 1000 jobs that held slots in that time, each with its whole life.",
         .example = "argus report recovery --from 30d\n"
                    "argus report recovery --from 30d --csv > failures.csv",
         .opts = RECOVERY_OPTS,
@@ -376,9 +377,9 @@ static const struct command RECOVERY_COMMANDS[] = {
         .summary = "show what each user's jobs did with the GPUs",
         .text = "In GPU-hours: GPU-H is what they held in that time, COMPUTED what the GPUs were "
                 "measured to work of it, IDLE held and measured idle, UNKNOWN measured by nobody. "
-                "REDONE and WAITED are of the newest 1000 jobs that were queued in that time: "
-                "steps that were run again, and GPUs wanted times the time in the queue. You see "
-                "your own projects, admins see all.",
+                "REDONE and WAITED are of the newest 1000 jobs that held slots in that time, each "
+                "with its whole life: steps that were run again, and GPUs wanted times the time in "
+                "the queue. You see your own projects, admins see all.",
         .example = "argus report people --from 30d\n"
                    "argus report people --from 30d --project rl --csv > people.csv",
         .opts = PEOPLE_OPTS,

@@ -58,8 +58,8 @@ static const struct opt GPU_OPTS[] = {
 };
 
 static const struct opt WASTE_OPTS[] = {
-    REPORT_FROM("jobs queued from this time on, or this long ago (7d)"),
-    {.name = "to", REPORT_ROW(OPT_TEXT, to), .arg = "TIME", .doc = "jobs queued before it (now)"},
+    REPORT_FROM("jobs that held slots from this time on, or from this long ago (7d)"),
+    {.name = "to", REPORT_ROW(OPT_TEXT, to), .arg = "TIME", .doc = "and before this time (now)"},
     REPORT_OF(project, "jobs of this project"),
     REPORT_OF(user, "jobs of this user"),
     {.name = "limit", REPORT_ROW(OPT_COUNT, limit), .arg = "N", .doc = "show at most N jobs (20)"},
@@ -380,19 +380,28 @@ static void waste_gain(struct table *t, const json_t *job, const struct when *w)
 
 static void waste_advice(struct table *t, const json_t *job, const struct when *w)
 {
+    static const struct {
+        const char *word, *say, *key; /* key NULL: it has no number */
+    } advices[] = {{"fewer_gpus", "say_fewer_gpus", "advised_gpus"},
+                   {"save_more_often", "say_save_each", "save_freq"},
+                   {"faster_data", "say_faster_data", NULL},
+                   {"shorter_time_limit", "say_shorter_limit", "advised_timeout_s"}};
     const char *word = member_str(job, "advice");
-    bool fewer = str_eq(word, "fewer_gpus");
-    if (!fewer && !str_eq(word, "save_more_often")) {
+    size_t i = 0;
+    while (i < array_len(advices) && !str_eq(word, advices[i].word))
+        i++;
+    if (i == array_len(advices)) {
         table_add(t, STYLE_PLAIN, NULL);
         return;
     }
-    char number[32], line[128];
+    char number[CLOCK_TEXT_MAX], line[128];
     const char *const texts[] = {number, "", ""};
-    (void)snprintf(number, sizeof(number), "%lld",
-                   (long long)json_get_int(job, fewer ? "advised_gpus" : "save_freq", 0));
-    table_add(
-        t, STYLE_PLAIN,
-        msg_fill(w->lang, fewer ? "say_fewer_gpus" : "say_save_each", texts, line, sizeof(line)));
+    int64_t n = advices[i].key ? json_get_int(job, advices[i].key, 0) : 0;
+    if (str_eq(word, "shorter_time_limit"))
+        span_to_string((usec_t)(n > 0 ? n : 0) * USEC_SEC, number);
+    else
+        (void)snprintf(number, sizeof(number), "%lld", (long long)n);
+    table_add(t, STYLE_PLAIN, msg_fill(w->lang, advices[i].say, texts, line, sizeof(line)));
 }
 
 #define WASTE_COLUMN(title_, name_, rank_)                                                         \
@@ -431,8 +440,11 @@ static void waste_csv(FILE *out, const json_t *answer)
             (void)fputs(k ? "," : "", out);
             csv_text(out, member_str(job, texts[k]));
         }
-        for (size_t k = 0; k < array_len(WASTE_KEYS); k++)
-            (void)fprintf(out, ",%.4f", json_get_real(job, WASTE_KEYS[k], 0));
+        for (size_t k = 0; k < array_len(WASTE_KEYS); k++) {
+            (void)fputc(',', out);
+            if (json_is_number(json_object_get(job, WASTE_KEYS[k])))
+                (void)fprintf(out, "%.4f", json_get_real(job, WASTE_KEYS[k], 0));
+        }
         (void)fputc('\n', out);
     }
 }
@@ -467,6 +479,7 @@ static int report_waste_run(struct cli *cli, void *opts, const struct strv *args
     url_query(&path, "project", o->project);
     url_query(&path, "user", o->user);
     url_query(&path, "limit", limit);
+    url_query(&path, "back_test", "true");
     if (path.failed)
         return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     int r = cli_open(cli, err);
@@ -571,13 +584,15 @@ static const struct command REPORT_COMMANDS[] = {
         .args = "",
         .summary = "show which jobs wasted GPU time, and what would have spared it",
         .text =
-            "In GPU-hours, the most wasteful first, of the newest 1000 jobs. IDLE was held and "
-            "measured idle, REDONE are steps that a later attempt ran again, LOST the steps since "
-            "the "
-            "last save of a job that failed for good, DATA the time between steps, where its "
-            "log says what each step took. GAIN is what the advice would have spared this very "
-            "job, by its own figures. The last line is a test of the advice: that of the week "
-            "before, tried on the jobs of the last week that are alike.",
+            "In GPU-hours, those first that wasted most or would have gained most, of the newest "
+            "1000 jobs that held slots in that time, each with its whole life. IDLE was held and measured idle, REDONE are "
+            "steps that a later attempt ran again, LOST the steps since the last save of a job "
+            "that failed for good, DATA the time between steps, where its log says what each step "
+            "took. GAIN is what the advice would have spared this very job, by its own figures: of "
+            "steps that wait for data, if each had waited as little as those of the best tenth; of "
+            "a shorter timeout none is told, for how much sooner a job starts by it is up to the "
+            "others in the queue. The last line is a test of the advice: that of the week before, "
+            "tried on the jobs of the last week that are alike; a shorter timeout is not tried.",
         .example = "argus report waste --from 30d --project rl",
         .opts = WASTE_OPTS,
         .n_opts = array_len(WASTE_OPTS),

@@ -16,7 +16,7 @@
 struct ls_opts {
     int output;
     bool utc, watch, all, quiet;
-    const char *user, *project, *workload, *sort, *pool;
+    const char *user, *project, *workload, *sort, *pool, *ran_since, *ran_until;
     struct strv state, flag;
     int order;
     usec_t since;
@@ -52,6 +52,14 @@ static const struct opt LS_OPTS[] = {
      LS_ROW(OPT_SPAN, since),
      .arg = "SPAN",
      .doc = "queued within the last 30m, 12h, 2d …"},
+    {.name = "ran-since",
+     LS_ROW(OPT_TEXT, ran_since),
+     .arg = "TIME",
+     .doc = "that held slots from this time on, or from this long ago (2d), whenever queued"},
+    {.name = "ran-until",
+     LS_ROW(OPT_TEXT, ran_until),
+     .arg = "TIME",
+     .doc = "that held slots before this time"},
     {.name = "sort",
      LS_ROW(OPT_TEXT, sort),
      .arg = "BY",
@@ -99,6 +107,8 @@ static int ls_make_query(const struct ls_opts *o, struct buf *query, struct err 
     url_query(query, "workload", o->workload);
     if (o->since)
         url_query(query, "since", clock_to_string(clock_wall() - o->since, since));
+    url_query(query, "ran_since", o->ran_since);
+    url_query(query, "ran_until", o->ran_until);
     url_query(query, "sort", o->sort);
     url_query(query, "order", o->order ? LS_ORDERS[o->order] : NULL);
     if (query->failed)

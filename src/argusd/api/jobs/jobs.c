@@ -309,7 +309,9 @@ static void api_jobs_list(struct http_req *req, void *app)
         read_states(req, &q, states, &err) < 0 || list_read_flags(req, &q, flags, &err) < 0 ||
         list_read_order(req, &q, &err) < 0 ||
         api_read_time(req, "since", now, &q.since, &err) < 0 ||
-        api_read_time(req, "until", now, &q.until, &err) < 0) {
+        api_read_time(req, "until", now, &q.until, &err) < 0 ||
+        api_read_time(req, "ran_since", now, &q.ran_since, &err) < 0 ||
+        api_read_time(req, "ran_until", now, &q.ran_until, &err) < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
         return;
@@ -371,6 +373,10 @@ static const struct http_param list_params[] = {
     {"count", HTTP_PARAM_BOOLEAN, "how many there are on all pages: total, and states"},
     {"since", HTTP_PARAM_STRING, "submitted at or after: a time, or a span before now (2h)"},
     {"until", HTTP_PARAM_STRING, "submitted before"},
+    {"ran_since", HTTP_PARAM_STRING,
+     "held its slots at some moment from then on, however long ago it was submitted: a time, or a "
+     "span before now (1d)"},
+    {"ran_until", HTTP_PARAM_STRING, "held its slots at some moment before"},
     {"q", HTTP_PARAM_STRING, "part of the id or the name"},
     {0}};
 static const struct http_param wait_params[] = {

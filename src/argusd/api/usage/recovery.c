@@ -2,8 +2,10 @@
 /* recovery.c - GET /v1/usage/recovery: how much of the jobs' time went into training, and what
  * their failures cost, by class, by node and by user.
  *
- * The newest jobs that who asks may see are read with their details and attempts and judged on a
- * worker, as the store has them: the steps of a live job are up to 15 s old there. */
+ * Of the jobs that held slots in that time the newest that who asks may see are read with their
+ * details and attempts and judged on a worker, as the store has them: the steps of a live job are
+ * up to 15 s old there. Steps are kept as sums of an attempt, so that the figures are of a job's
+ * whole life. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -285,8 +287,8 @@ static void api_usage_recovery(struct http_req *req, void *app)
     struct store_job_query q = {.user = http_req_query(req, "user"),
                                 .project = http_req_query(req, "project"),
                                 .scope = view.scope,
-                                .since = k->from,
-                                .until = k->to,
+                                .ran_since = k->from ? k->from : 1,
+                                .ran_until = k->to,
                                 .limit = STORE_PAGE_MAX,
                                 .want_detail = true,
                                 .want_attempts = true};
@@ -301,8 +303,9 @@ static void api_usage_recovery(struct http_req *req, void *app)
 }
 
 static const struct http_param recovery_params[] = {
-    {"from", HTTP_PARAM_STRING, "queued from this time on, or this long ago (7d)"},
-    {"to", HTTP_PARAM_STRING, "queued before this time, now if it is not given"},
+    {"from", HTTP_PARAM_STRING,
+     "jobs that held their slots at some moment from then on, or from this long ago (7d)"},
+    {"to", HTTP_PARAM_STRING, "and before this time, now if it is not given"},
     {"user", HTTP_PARAM_STRING, "jobs of this user"},
     {"project", HTTP_PARAM_STRING, "jobs of this project"},
     {"limit", HTTP_PARAM_INTEGER, "so many names of each list at most (20)"},
@@ -314,8 +317,8 @@ static const struct http_route rows[] = {
      .least = HTTP_ROLE_VIEWER,
      .handle = api_usage_recovery,
      .summary = "how much of the jobs' time went into training (ETTR), how long failures took to "
-                "repair (MTTR), and what they cost, in GPU-hours, by class, node and user; of the "
-                "newest 1000 jobs",
+                "repair (MTTR), and what they cost, in GPU-hours, by class, node and user: of the "
+                "newest 1000 jobs that held slots in that time, each with its whole life",
      .params = recovery_params,
      .reply_schema = "RecoveryList"},
 };

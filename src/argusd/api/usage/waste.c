@@ -2,9 +2,12 @@
 /* waste.c - GET /v1/usage/jobs: what each job held, what of that came to nothing, and what would
  * have changed it.
  *
- * The newest jobs that who asks may see are read with their details and judged on a worker; what
- * the leases of live ones hold now is added on the loop. Two weeks are read at least: the advice of
- * the week before last is tried on the jobs of the last one (core/account/hindsight.h). */
+ * Of the jobs that held slots in that time the newest that who asks may see are read with their
+ * details on a worker; what the leases of live ones hold now is added on the loop. A job's figures
+ * are kept as sums: they are of its whole life. Who asks for the back-test has the jobs queued in
+ * two weeks read before that: the advice of the first is tried on those of the last
+ * (core/account/hindsight.h). */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +28,7 @@ struct waste_row {
     double gpus;
     bool live;
     int failures;
+    usec_t timeout, ran;
     struct slotbook_held held;
     struct goodput_sums sums;
     struct waste w;
@@ -34,15 +38,6 @@ struct waste_rows {
     struct waste_row *v;
     size_t n;
     bool more; /* older ones were not looked at */
-};
-
-struct waste_asked {
-    struct http_req *req;
-    struct api *a;
-    struct store_read *read;
-    size_t limit;
-    usec_t since, until; /* others are for the back-test alone */
-    usec_t end;          /* of the two weeks of the back-test */
 };
 
 static void waste_rows_free(void *rendered)
@@ -76,6 +71,11 @@ static void waste_read(const struct store_job *job, struct waste_row *ret)
                                        .idle = json_get_int(detail, "gpu_idle", 0),
                                        .unknown = json_get_int(detail, "gpu_unknown", 0),
                                        .busy = json_get_int(detail, "gpu_busy", 0)}};
+    usec_t lasted =
+        job->started_at && job->ended_at > job->started_at ? job->ended_at - job->started_at : 0;
+    int64_t timeout = json_get_int(detail, "timeout", 0), ran = json_get_int(detail, "ran", 0);
+    ret->timeout = timeout > 0 ? (usec_t)timeout : 0;
+    ret->ran = ran > 0 ? (usec_t)ran : lasted;
     goodput_from_json(json_get_array(json_get_object(detail, "metrics"), "attempts"), &ret->sums);
 }
 
@@ -98,7 +98,7 @@ struct waste_page {
     double gpus, gpu_hours, idle_hours, unknown_hours, redone_hours, failed_hours, between_hours,
         waste_hours, gain_hours;
     int advice;
-    int64_t advised_gpus, save_freq;
+    int64_t advised_gpus, save_freq, advised_timeout_s;
 };
 #define X(name, word) #word,
 static const char *const waste_words[] = {WASTE_ADVICE_TABLE(X) NULL};
@@ -127,13 +127,24 @@ static const struct field waste_page_rows[] = {
                  "may be idle, too"),
     WASTE("waste_hours", FIELD_REAL, waste_hours, .doc = "idle, redone and failed"),
     WASTE("advice", FIELD_ENUM, advice, .names = waste_words),
-    WASTE("gain_hours", FIELD_REAL, gain_hours, .doc = "what the advice would have spared it"),
+    WASTE("gain_hours",
+          FIELD_REAL,
+          gain_hours,
+          .flags = FIELD_MAYBE,
+          .doc = "what the advice would have spared it; null of a shorter time limit, which spares "
+                 "no GPU time: how much sooner the job starts is up to the others in the queue"),
     WASTE("advised_gpus", FIELD_INT, advised_gpus, .flags = FIELD_NO_LIMIT),
     WASTE("save_freq",
           FIELD_INT,
           save_freq,
           .flags = FIELD_NO_LIMIT,
           .doc = "steps between two checkpoints"),
+    WASTE("advised_timeout_s",
+          FIELD_INT,
+          advised_timeout_s,
+          .flags = FIELD_NO_LIMIT,
+          .doc = "what it ran and half as much again, in a round number; it succeeded in a quarter "
+                 "of its timeout"),
 };
 static const struct field_table waste_page_table =
     FIELD_TABLE("JobWaste", waste_page_rows, waste_page);
@@ -148,7 +159,8 @@ static const struct field tried_rows[] = {
              "advised",
              FIELD_INT,
              advised,
-             .doc = "kinds of jobs with an advice in the week before last"),
+             .doc = "kinds of jobs with an advice in the week before last; that of a shorter time "
+                    "limit, which saves no GPU time, is not tried"),
     FIELD_AT(waste_tried, "tried", FIELD_INT, tried, .doc = "jobs of these kinds in the last week"),
     FIELD_AT(waste_tried,
              "too_small",
@@ -176,7 +188,7 @@ static const struct field tried_rows[] = {
 static const struct field_table tried_table = FIELD_TABLE("AdviceTried", tried_rows, waste_tried);
 
 struct waste_list {
-    struct waste_tried tried;
+    const struct waste_tried *tried; /* NULL: nobody asked */
     struct field_list jobs;
     int64_t looked_at;
     bool complete;
@@ -186,25 +198,43 @@ static const struct field waste_list_rows[] = {
     FIELD_AT(
         waste_list,
         "back_test",
-        FIELD_OBJECT,
+        FIELD_PART,
         tried,
         .of = &tried_table,
         .doc =
-            "what the advice of the week before last would have done to the jobs of the last week"),
+            "what the advice of the week before last would have done to the jobs of the last week; "
+            "null unless it was asked for"),
     FIELD_AT(waste_list, "looked_at", FIELD_INT, looked_at, .doc = "jobs"),
     FIELD_AT(waste_list, "complete", FIELD_BOOL, complete, .doc = "no older one was left out"),
 };
 static const struct field_table waste_list_table =
     FIELD_TABLE("JobWasteList", waste_list_rows, waste_list);
 
+struct waste_asked {
+    struct http_req *req;
+    struct api *a;
+    struct store_read *read;
+    size_t limit;
+    usec_t since, until; /* until 0: open */
+    usec_t end;          /* of the two weeks of the back-test */
+    bool tries;
+    struct waste_tried tried; /* if so */
+};
+
 static double waste_of(const struct waste_row *r)
 {
     return r->w.idle_s + r->w.redone_s + r->w.failed_s;
 }
 
-static int most_wasteful_first(const void *a, const void *b)
+/* What makes it worth a look: an advice may spare what is no waste, as the time between steps. */
+static double waste_or_gain(const struct waste_row *r)
 {
-    double x = waste_of(a), y = waste_of(b);
+    return fmax(waste_of(r), r->w.gain_s);
+}
+
+static int waste_worst_first(const void *a, const void *b)
+{
+    double x = waste_or_gain(a), y = waste_or_gain(b);
     const struct waste_row *p = a, *q = b;
     if (x < y || x > y)
         return x < y ? 1 : -1;
@@ -222,7 +252,10 @@ static struct waste_facts waste_facts_of(const struct waste_row *r)
                                 .gpus = r->gpus,
                                 .sums = &r->sums,
                                 .failures = r->failures,
-                                .failed = str_eq(r->state, "FAILED")};
+                                .failed = str_eq(r->state, "FAILED"),
+                                .timeout = r->timeout,
+                                .ran = r->ran,
+                                .succeeded = str_eq(r->state, "SUCCEEDED")};
 }
 
 static void waste_judge_rows(const struct api *a, struct waste_rows *rows)
@@ -283,17 +316,6 @@ static struct waste_tried waste_try(const struct waste_asked *k, const struct wa
                                 .held = h.held_s / hour};
 }
 
-/* Those of the time asked for alone, the most wasteful first. */
-static void waste_sort(const struct waste_asked *k, struct waste_rows *rows)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < rows->n; i++)
-        if (rows->v[i].queued_at >= k->since && rows->v[i].queued_at < k->until)
-            rows->v[n++] = rows->v[i];
-    rows->n = n;
-    xsort(rows->v, rows->n, sizeof(*rows->v), most_wasteful_first);
-}
-
 static struct waste_page waste_page_of(const struct waste_row *r)
 {
     const double hour = (double)SLOTBOOK_GPU * 1000 * 3600;
@@ -313,9 +335,11 @@ static struct waste_page waste_page_of(const struct waste_row *r)
         .between_hours = r->w.between_s / 3600,
         .waste_hours = waste_of(r) / 3600,
         .advice = (int)r->w.advice,
-        .gain_hours = r->w.gain_s / 3600,
+        .gain_hours = r->w.advice == WASTE_SHORTER_TIME_LIMIT ? (double)NAN : r->w.gain_s / 3600,
         .advised_gpus = r->w.advice == WASTE_FEWER_GPUS ? r->w.gpus : -1,
         .save_freq = r->w.advice == WASTE_SAVE_MORE_OFTEN ? r->w.save_freq : -1,
+        .advised_timeout_s =
+            r->w.advice == WASTE_SHORTER_TIME_LIMIT ? (int64_t)(r->w.timeout / USEC_SEC) : -1,
     };
 }
 
@@ -324,15 +348,14 @@ static void waste_answer(struct waste_asked *k, struct waste_rows *rows)
     struct buf out = BUF_INIT(WASTE_BYTES_MAX);
     struct jout j = jout_begin(&out);
     waste_judge_rows(k->a, rows);
-    const struct waste_tried tried = waste_try(k, rows);
-    waste_sort(k, rows);
+    xsort(rows->v, rows->n, sizeof(*rows->v), waste_worst_first);
     size_t n = 0;
     while (n < rows->n && n < k->limit && rows->v[n].held.held)
         n++;
     struct waste_page *pages = xcalloc(n + 1, sizeof(*pages));
     for (size_t i = 0; i < n; i++)
         pages[i] = waste_page_of(&rows->v[i]);
-    const struct waste_list list = {.tried = tried,
+    const struct waste_list list = {.tried = k->tries ? &k->tried : NULL,
                                     .jobs = {.v = pages, .n = n},
                                     .looked_at = (int64_t)rows->n,
                                     .complete = !rows->more};
@@ -363,11 +386,50 @@ static void waste_on_gone(struct http_req *req, void *arg)
     free(k);
 }
 
+/* The jobs of these times that who asks may see. */
+static void waste_read_jobs(struct waste_asked *k,
+                            const struct store_job_query *times,
+                            void (*done)(const struct store_result *r, void *arg))
+{
+    struct people_view view;
+    people_view(k->a->people, http_req_principal(k->req), PEOPLE_WISH_ALL, &view);
+    struct store_job_query q = *times;
+    q.user = http_req_query(k->req, "user");
+    q.project = http_req_query(k->req, "project");
+    q.scope = view.scope;
+    q.limit = STORE_PAGE_MAX;
+    q.want_detail = true;
+    const struct store_then then = {
+        .render = waste_render, .done = done, .drop = waste_rows_free, .arg = k};
+    k->read = store_list_jobs(k->a->store, &q, &then);
+    people_view_release(&view);
+}
+
+static void waste_read_ran(struct waste_asked *k)
+{
+    const struct store_job_query ran = {.ran_since = k->since, .ran_until = k->until};
+    waste_read_jobs(k, &ran, waste_on_done);
+}
+
+static void waste_on_two_weeks(const struct store_result *r, void *arg)
+{
+    struct waste_asked *k = arg;
+    if (r->err.code) {
+        waste_on_done(r, k);
+        return;
+    }
+    struct waste_rows *rows = r->rendered;
+    waste_judge_rows(k->a, rows);
+    k->tried = waste_try(k, rows);
+    waste_rows_free(rows);
+    waste_read_ran(k);
+}
+
 static void api_usage_jobs(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
-    usec_t now = clock_wall(), since = now - WASTE_SINCE, until = UINT64_MAX;
+    usec_t now = clock_wall(), since = now - WASTE_SINCE, until = 0;
     int64_t limit = WASTE_LIMIT;
     if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, WASTE_LIMIT, &limit, &err) < 0 ||
         api_read_time(req, "from", now, &since, &err) < 0 ||
@@ -376,33 +438,34 @@ static void api_usage_jobs(struct http_req *req, void *app)
         api_fail(req, &err, 0);
         return;
     }
-    usec_t end = until < now ? until : now;
-    struct people_view view;
-    people_view(a->people, http_req_principal(req), PEOPLE_WISH_ALL, &view);
-    struct store_job_query q = {.user = http_req_query(req, "user"),
-                                .project = http_req_query(req, "project"),
-                                .scope = view.scope,
-                                .since =
-                                    since < end - 2 * WASTE_WEEK ? since : end - 2 * WASTE_WEEK,
-                                .until = until < now ? until : 0,
-                                .limit = STORE_PAGE_MAX,
-                                .want_detail = true};
     struct waste_asked *k = xcalloc(1, sizeof(*k));
-    *k = (struct waste_asked){
-        .req = req, .a = a, .limit = (size_t)limit, .since = since, .until = until, .end = end};
+    *k = (struct waste_asked){.req = req,
+                              .a = a,
+                              .limit = (size_t)limit,
+                              .since = since ? since : 1, /* 0: also what never had any */
+                              .until = until < now ? until : 0,
+                              .end = until && until < now ? until : now,
+                              .tries = http_req_query_bool(req, "back_test", false)};
     http_req_on_close(req, waste_on_gone, k);
-    struct store_then then = {
-        .render = waste_render, .done = waste_on_done, .drop = waste_rows_free, .arg = k};
-    k->read = store_list_jobs(a->store, &q, &then);
-    people_view_release(&view);
+    if (!k->tries) {
+        waste_read_ran(k);
+        return;
+    }
+    const struct store_job_query two_weeks = {.since = k->end - 2 * WASTE_WEEK, .until = k->end};
+    waste_read_jobs(k, &two_weeks, waste_on_two_weeks);
 }
 
 static const struct http_param waste_params[] = {
-    {"from", HTTP_PARAM_STRING, "queued from this time on, or this long ago (7d)"},
-    {"to", HTTP_PARAM_STRING, "queued before this time, now if it is not given"},
+    {"from", HTTP_PARAM_STRING,
+     "jobs that held their slots at some moment from then on, or from this long ago (7d)"},
+    {"to", HTTP_PARAM_STRING, "and before this time, now if it is not given"},
     {"user", HTTP_PARAM_STRING, "jobs of this user"},
     {"project", HTTP_PARAM_STRING, "jobs of this project"},
-    {"limit", HTTP_PARAM_INTEGER, "so many at most, the most wasteful first (20)"},
+    {"limit", HTTP_PARAM_INTEGER,
+     "so many at most, those first that wasted most, or would have gained most by their advice "
+     "(20)"},
+    {"back_test", HTTP_PARAM_BOOLEAN,
+     "try the advice of the week before last on the jobs of the last one: it reads two weeks more"},
     {0}};
 
 static const struct http_route rows[] = {
@@ -412,7 +475,8 @@ static const struct http_route rows[] = {
      .handle = api_usage_jobs,
      .summary = "what jobs held and wasted: GPUs held idle, steps that were run again or lost by a "
                 "failure, and what would have spared it, from the job's own figures; of the newest "
-                "1000; and what the advice of the week before would have saved in the last one",
+                "1000 that held slots in that time, each with its whole life; and, if asked for, "
+                "what the advice of the week before would have saved in the last one",
      .params = waste_params,
      .reply_schema = "JobWasteList"},
 };

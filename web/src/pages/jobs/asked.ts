@@ -2,7 +2,17 @@
 // asked.ts - what the list of jobs is asked for, from its address: filters, order and page. The server filters and sorts;
 // figures that it measures and keeps nowhere (GPU use, the expected start) order the rows that are here.
 
-export const FILTERS = ["state", "flag", "user", "project", "pool", "workload", "since"] as const;
+export const FILTERS = [
+    "state",
+    "flag",
+    "user",
+    "project",
+    "pool",
+    "workload",
+    "since",
+    "ran_since",
+    "ran_until",
+] as const;
 export type Filter = (typeof FILTERS)[number];
 export const FLAGS = ["HUNG", "UNKNOWN", "IDLE", "RESTARTING", "HELD", "HOLDING"];
 export const LIMIT = 1000;
@@ -54,7 +64,7 @@ export function cliOf(q: URLSearchParams, shell: (word: string) => string): stri
     const parts = ["argus ls"];
     const order = orderOf(q.get("sort"));
     if (q.get("mine") !== "1") parts.push("-a");
-    for (const f of FILTERS) if (q.get(f)) parts.push(`--${f} ${shell(q.get(f)!)}`);
+    for (const f of FILTERS) if (q.get(f)) parts.push(`--${f.replace("_", "-")} ${shell(q.get(f)!)}`);
     if (order) parts.push(`--sort ${order.sort}`);
     if (order?.order === "asc") parts.push("--order asc");
     return parts.join(" ");

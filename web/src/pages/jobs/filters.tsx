@@ -17,6 +17,8 @@ const w = words({
     filter: ["Filter", "筛选"],
     flag: ["Flag", "标记"],
     since: ["Submitted in", "提交于"],
+    ran_since: ["Held slots in", "占用资源于"],
+    ran_until: ["Held slots before", "占用资源早于"],
     any: ["any time", "不限"],
     last_1d: ["the last day", "近 1 天"],
     last_7d: ["the last 7 days", "近 7 天"],
@@ -34,7 +36,8 @@ const SPANS: Record<string, () => string> = {
     "30d": () => w("last_30d"),
 };
 const NAMED = ["user", "project", "pool", "workload"] as const;
-const titleOf = (f: Filter) => (f === "since" ? w("since") : f === "flag" ? w("flag") : t(f));
+const titleOf = (f: Filter) => (f === "since" || f === "flag" || f === "ran_since" || f === "ran_until" ? w(f) : t(f));
+const TIMES = ["since", "ran_since"] as const;
 
 /** How many jobs are in each state, of all that fit the other filters; a click filters by it. */
 export function States({ of }: { of: JobList["states"] }) {
@@ -69,7 +72,7 @@ function Value({ of, value }: { of: Filter; value: string }) {
             </>
         );
     if (of === "flag") return <>{value.split(",").map(visible).join(", ")}</>;
-    return SPANS[value] && of === "since" ? <>{SPANS[value]!()}</> : <Text of={value} />;
+    return SPANS[value] && (TIMES as readonly string[]).includes(of) ? <>{SPANS[value]!()}</> : <Text of={value} />;
 }
 
 function Menu({ q }: { q: URLSearchParams }) {
@@ -92,19 +95,21 @@ function Menu({ q }: { q: URLSearchParams }) {
                         />
                     </label>
                 ))}
-                <label>
-                    <span>{w("since")}</span>
-                    <select
-                        class="field"
-                        value={q.get("since") ?? ""}
-                        onChange={(e) => set({ since: e.currentTarget.value })}
-                    >
-                        <option value="">{w("any")}</option>
-                        {Object.entries(SPANS).map(([span, says]) => (
-                            <option value={span}>{says()}</option>
-                        ))}
-                    </select>
-                </label>
+                {TIMES.map((f) => (
+                    <label>
+                        <span>{w(f)}</span>
+                        <select
+                            class="field"
+                            value={q.get(f) ?? ""}
+                            onChange={(e) => set({ [f]: e.currentTarget.value })}
+                        >
+                            <option value="">{w("any")}</option>
+                            {Object.entries(SPANS).map(([span, says]) => (
+                                <option value={span}>{says()}</option>
+                            ))}
+                        </select>
+                    </label>
+                ))}
                 <fieldset>
                     <legend>{w("flag")}</legend>
                     {FLAGS.map((f) => (

@@ -12,7 +12,7 @@ import { readAnchor, writeAnchor } from "../../base/anchor";
 import { useKeys } from "../../base/keys";
 import { lang } from "../../base/prefs";
 import { visible } from "../../base/say";
-import { hasKey, setAny, toYaml, valueOf } from "../../base/spectext";
+import { hasKey, setAny, textOfJob, valueOf } from "../../base/spectext";
 import { go, query, setQuery } from "../../base/url";
 import { Blank, Refused } from "../../kit/blank";
 import type { KeyDoc } from "../../kit/keydoc";
@@ -29,16 +29,6 @@ import "./page.css";
 const FIRST = "workload: grpo\nnnodes: 1\nn_gpus_per_node: 1\n";
 const SOON = 500;
 const MOVED_MS = 10_000; // between two looks at a queue that moves
-
-/** The spec of a job that was submitted, without what belongs to that job alone. */
-function ofJob(spec: string): string {
-    try {
-        const { submission_id: _, ...keys } = JSON.parse(spec) as Record<string, unknown>;
-        return toYaml(keys);
-    } catch {
-        return spec;
-    }
-}
 
 /** The text of the spec, where it comes from, and where it is kept. */
 function useText() {
@@ -58,7 +48,7 @@ function useText() {
             return;
         }
         call("GET /v1/jobs/{id}", { path: { id: from } }).then(
-            (job) => setText(ofJob(job.spec)),
+            (job) => setText(textOfJob(job.spec)),
             (e: unknown) => e instanceof Refusal && setWhy(e),
         );
     }, [from, preset]);

@@ -10,6 +10,7 @@ import { Blank, Pending } from "../../kit/blank";
 import { Dash, Panel, Text } from "../../kit/parts";
 import { short } from "../../kit/stack";
 import { Table, TableCsv, type Col } from "../../kit/table";
+import { t } from "../../words/shared";
 import type { Period } from "./period";
 
 const w = words({
@@ -131,6 +132,7 @@ export function Failures({ period }: { period: Period }) {
                             keyOf={(c) => c.name ?? ""}
                         />
                     )}
+                    <p class="note-row small dim">{t("whole_life")}</p>
                 </>
             )}
         </Panel>

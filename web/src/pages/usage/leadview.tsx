@@ -26,7 +26,7 @@ import {
     type PoolShare,
     type Waiting,
 } from "./lead";
-import type { Period } from "./period";
+import { ranIn, type Period } from "./period";
 import { held, hours, partWord, SLOT_OF, worked } from "./sums";
 
 const w = words({
@@ -130,7 +130,7 @@ function InShort(p: {
             <ul class="lead-lines">
                 <Line
                     act={
-                        <a class="btn small" href={withQuery("/jobs", { sort: "-gpu_hours", since: p.period.from })}>
+                        <a class="btn small" href={withQuery("/jobs", { sort: "-gpu_hours", ...ranIn(p.period) })}>
                             {w("see_jobs")}
                         </a>
                     }
@@ -250,7 +250,7 @@ const lentCol = (): Col<Account> => ({
 });
 
 function accountCols(period: Period): Col<Account>[] {
-    const behind = (a: Account) => withQuery("/jobs", { [a.kind]: a.name, since: period.from, sort: "-gpu_hours" });
+    const behind = (a: Account) => withQuery("/jobs", { [a.kind]: a.name, sort: "-gpu_hours", ...ranIn(period) });
     const figure = (
         key: string,
         title: string,

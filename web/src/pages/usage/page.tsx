@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx - where the GPU-hours went: what a lead reads first, capacity split over time, by whom, and which jobs wasted
 // them with what would have spared it. ?by= ?for= ?of=NAME hold what is shown.
-import type { JobWaste, Routes, UsageSeries } from "../../made/api";
-import { useAsk, type Asked } from "../../api/use";
+import type { UsageSeries } from "../../made/api";
+import { useAsk } from "../../api/use";
 import { now, num } from "../../base/say";
 import { query, setQuery, withQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { Blank, Pending } from "../../kit/blank";
-import { Dash, Head, Panel, Seg, shell, State, Text } from "../../kit/parts";
+import { Dash, Head, Panel, Seg, shell, Text } from "../../kit/parts";
 import { short, Stack } from "../../kit/stack";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
-import { adviceOf } from "./advice";
 import { Failures } from "./failures";
 import { Lead } from "./leadview";
-import { monthsUntil, periodOf } from "./period";
+import { monthsUntil, periodOf, ranIn, type Period } from "./period";
 import { held, hours, partWord, PARTS, SLOT_OF, stackOf, worked, type Part } from "./sums";
+import { Waste } from "./waste";
 
 const w = words({
     by: ["By", "按"],
@@ -41,16 +41,6 @@ const w = words({
         "GPU-hours are counted from the first minute that a job holds a GPU.",
         "作业占用 GPU 的第一分钟起开始计量。",
     ],
-    waste: ["Waste, and what would have spared it", "浪费与建议"],
-    waste_n: ["{0} {0|job|jobs} looked at", "已检查 {0} 个作业"],
-    waste_part: ["older ones were left out", "未含更早的作业"],
-    no_waste: ["No job wasted GPU time", "没有作业浪费 GPU"],
-    no_waste_text: ["None held GPUs idle, and no steps were run again.", "没有闲置占用，也没有重做的步数。"],
-    held: ["Held", "占用"],
-    idle: ["Idle", "闲置"],
-    redone: ["Redone", "重做"],
-    total: ["Waste", "浪费"],
-    advice: ["Advice", "建议"],
     month: ["Month", "月份"],
     a_month: ["Month (UTC)…", "月份（UTC）…"],
     two: ["A node with two labels counts in both pools.", "有两个标签的节点在两个池中各计一次。"],
@@ -76,7 +66,7 @@ function Share({ s, most }: { s: UsageSeries; most: number }) {
     );
 }
 
-function seriesCols(by: By, all: UsageSeries[], chosen: string | null): Col<UsageSeries>[] {
+function seriesCols(by: By, all: UsageSeries[], chosen: string | null, period: Period): Col<UsageSeries>[] {
     const whole = by === "cluster" || by === "pool";
     const most = Math.max(0, ...all.map((s) => (whole ? (hours(s.capacity) ?? held(s)) : held(s))));
     const part = (k: Part, wide = true): Col<UsageSeries> => ({
@@ -105,14 +95,7 @@ function seriesCols(by: By, all: UsageSeries[], chosen: string | null): Col<Usag
                         <Text of={s.name} />
                     </a>
                 ) : (
-                    <a
-                        class="name"
-                        href={
-                            by === "workload"
-                                ? withQuery("/jobs", { workload: s.name })
-                                : withQuery("/jobs", { [by]: s.name })
-                        }
-                    >
+                    <a class="name" href={withQuery("/jobs", { [by]: s.name, sort: "-gpu_hours", ...ranIn(period) })}>
                         <Text of={s.name} />
                     </a>
                 ),
@@ -147,84 +130,6 @@ function seriesCols(by: By, all: UsageSeries[], chosen: string | null): Col<Usag
             csv: worked,
         },
     ];
-}
-
-const wasteCols = (): Col<JobWaste>[] => [
-    {
-        key: "job",
-        title: t("job"),
-        draw: (j) => (
-            <span class="row">
-                <State of={j.state} wordless />
-                <a class="name cut" href={`/jobs/${encodeURIComponent(j.id)}`}>
-                    <Text of={j.name || j.id} />
-                </a>
-            </span>
-        ),
-        csv: (j) => j.id,
-    },
-    { key: "user", title: t("user"), width: 96, wide: true, draw: (j) => <Text of={j.user} />, csv: (j) => j.user },
-    {
-        key: "gpu_hours",
-        title: w("held"),
-        num: true,
-        wide: true,
-        width: 76,
-        draw: (j) => h(j.gpu_hours),
-        csv: (j) => j.gpu_hours,
-    },
-    {
-        key: "idle_hours",
-        title: w("idle"),
-        num: true,
-        wide: true,
-        width: 76,
-        draw: (j) => h(j.idle_hours),
-        csv: (j) => j.idle_hours,
-    },
-    {
-        key: "redone_hours",
-        title: w("redone"),
-        num: true,
-        wide: true,
-        width: 76,
-        draw: (j) => h(j.redone_hours),
-        csv: (j) => j.redone_hours,
-    },
-    {
-        key: "waste_hours",
-        title: w("total"),
-        num: true,
-        width: 76,
-        draw: (j) => <b>{short(j.waste_hours)}</b>,
-        csv: (j) => j.waste_hours,
-    },
-    { key: "advice", title: w("advice"), draw: (j) => adviceOf(j) || <Dash />, csv: adviceOf },
-];
-
-type WasteAsked = Asked<Routes["GET /v1/usage/jobs"]["reply"]>;
-
-function Waste({ asked }: { asked: WasteAsked }) {
-    const rows = asked.data?.jobs.filter((j) => j.waste_hours > 0);
-    return (
-        <Panel
-            bare
-            title={w("waste")}
-            count={
-                asked.data &&
-                [w("waste_n", asked.data.looked_at), !asked.data.complete && w("waste_part")].filter(Boolean).join(", ")
-            }
-            end={!!rows?.length && <TableCsv rows={rows} cols={wasteCols()} />}
-        >
-            {asked.why || !rows ? (
-                <Pending of={asked} lines={4} />
-            ) : rows.length ? (
-                <Table label={w("waste")} rows={rows} cols={wasteCols()} keyOf={(j) => j.id} />
-            ) : (
-                <Blank title={w("no_waste")}>{w("no_waste_text")}</Blank>
-            )}
-        </Panel>
-    );
 }
 
 function Figures({ all }: { all: UsageSeries[] }) {
@@ -276,7 +181,7 @@ export default function Usage() {
     const sums = all ?? [];
     const used = (sumOf(sums, "used") ?? 0) + (sumOf(sums, "held_idle") ?? 0);
     const capacity = sumOf(sums, "capacity");
-    const cols = seriesCols(by, sums, of);
+    const cols = seriesCols(by, sums, of, period);
     return (
         <>
             <Head

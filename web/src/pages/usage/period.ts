@@ -15,6 +15,12 @@ const DAYS = { "1d": "1h", "7d": "6h", "30d": "1d", "90d": "1d" } as const;
 export type Days = keyof typeof DAYS;
 export const KEPT_MONTHS = 12;
 
+/** Filters of /jobs: the jobs that held slots at some moment of that time, whenever they were submitted. */
+export const ranIn = (p: Pick<Period, "from" | "to">): Record<string, string | undefined> => ({
+    ran_since: p.from,
+    ran_until: p.to,
+});
+
 /** The first moment of that month, UTC, which Date counts on over the years. */
 const firstOf = (year: number, month: number) => new Date(Date.UTC(year, month, 1)).toISOString().slice(0, 10);
 
