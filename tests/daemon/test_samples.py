@@ -109,7 +109,7 @@ def test_the_sampler_indexes_while_it_runs(argusd, training):
     """The index is there before anybody asks."""
     other = standin.Training(argusd)
     other.dump(1, [("p", "q", 1.0)])
-    index = argusd.state_dir / "samples" / other.id
+    index = argusd.state_dir / "samples" / "alice" / other.id
     until(lambda: index.is_file() and index.stat().st_size, "its samples are indexed")
     assert b"output" not in index.read_bytes(), "numbers alone"
     argusd.stop_job(other.id)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mail server of the standard library alone: it takes, defers or refuses each recipient as the test says, and keeps
-the mails that it took as they came over the wire."""
+the mails that it took as they came over the wire. test_mail_real.py holds what it says against a real server."""
 
 import email
 import email.policy

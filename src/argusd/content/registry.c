@@ -221,18 +221,37 @@ void registry_save(struct registry *rg, struct registry_entry *e)
         log_err("registry", "the %s '%s' cannot be kept", kind_names[e->kind], e->key);
 }
 
+/* Whether there may be one more like it. */
+static int registry_check_room(const struct registry *rg,
+                               const struct registry_entry *e,
+                               struct err *err)
+{
+    const struct registry_entry *other;
+    const char *kind = kind_names[e->kind];
+    size_t his = 0;
+    if (registry_count(rg, e->kind) >= REGISTRY_ENTRIES_MAX)
+        return message_refuse(
+            err, ERR_REFUSED, "too_many_entries",
+            MESSAGE_ARGS(MESSAGE_NUM("most", REGISTRY_ENTRIES_MAX), MESSAGE_STR("noun", kind)));
+    for (size_t pos = 0; (other = map_next(rg->tables[e->kind], &pos, NULL));)
+        his += str_eq(other->owner, e->owner);
+    return his < REGISTRY_OF_USER_MAX
+               ? 0
+               : message_refuse(err, ERR_REFUSED, "too_many_entries_of_user",
+                                MESSAGE_ARGS(MESSAGE_NUM("most", REGISTRY_OF_USER_MAX),
+                                             MESSAGE_STR("noun", kind)));
+}
+
 int registry_add(struct registry *rg,
                  struct registry_entry *taken,
                  struct registry_entry **ret,
                  struct err *err)
 {
     char scope[KEY_MAX], number[24];
-    const char *kind = kind_names[taken->kind];
-    if (registry_count(rg, taken->kind) >= REGISTRY_ENTRIES_MAX) {
+    int r = registry_check_room(rg, taken, err);
+    if (r < 0) {
         registry_entry_free(taken);
-        return message_refuse(
-            err, ERR_REFUSED, "too_many_entries",
-            MESSAGE_ARGS(MESSAGE_NUM("most", REGISTRY_ENTRIES_MAX), MESSAGE_STR("noun", kind)));
+        return r;
     }
     put_scope(taken, scope, sizeof(scope));
     taken->version = registry_last_of(rg, taken->kind, scope)->version + 1;

@@ -33,6 +33,7 @@ enum registry_state { REGISTRY_STATE_TABLE(X) REGISTRY_STATE_END };
 
 enum {
     REGISTRY_ENTRIES_MAX = 4096,
+    REGISTRY_OF_USER_MAX = 1024, /* of a kind, likewise */
     REGISTRY_USED_MAX = 50,
     REGISTRY_SHARED_MAX = 100,
     REGISTRY_BODY_MAX = 96 << 10

@@ -115,12 +115,41 @@ void pipes_remove(struct pipes *ps, const struct pipeline *p)
 
 /* ---- runs ---- */
 
-/* The oldest that is over goes where there are too many. */
+struct pipes_share {
+    const char *user;
+    size_t ended;
+};
+
+/* The user who has most runs that are over; NULL: none is. */
+static const char *pipes_greatest(const struct pipes *ps)
+{
+    _cleanup_(freep) struct pipes_share *v = xcalloc(ps->n_order + 1, sizeof(*v));
+    const struct pipes_share *most = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < ps->n_order; i++) {
+        const struct pipe_life *r = ps->order[i];
+        size_t at = 0;
+        if (!r->ended_at)
+            continue;
+        while (at < n && !str_eq(v[at].user, r->user))
+            at++;
+        n += at == n;
+        v[at].user = r->user;
+        v[at].ended++;
+        if (!most || v[at].ended > most->ended)
+            most = &v[at];
+    }
+    return most ? most->user : NULL;
+}
+
+/* Where there are too many the oldest that is over goes, of who has most of them: nobody's runs
+ * take those of others away. */
 static void pipes_prune(struct pipes *ps)
 {
-    for (size_t i = 0; ps->n_order > PIPES_RUNS_MAX && i < ps->n_order; i++) {
+    const char *user = ps->n_order > PIPES_RUNS_MAX ? pipes_greatest(ps) : NULL;
+    for (size_t i = 0; user && i < ps->n_order; i++) {
         struct pipe_life *r = ps->order[i];
-        if (!r->ended_at)
+        if (!r->ended_at || !str_eq(r->user, user))
             continue;
         memmove(&ps->order[i], &ps->order[i + 1],
                 (ps->n_order - i - 1) * sizeof(struct pipe_life *));

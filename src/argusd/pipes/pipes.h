@@ -2,8 +2,9 @@
 /* pipes.h - the pipelines that people keep, and the runs of them.
  *
  * Both live in memory, behind them rows of the store. A run keeps the text that it was started
- * with, so that a pipeline may change while it runs. Of runs that are over the newest
- * PIPES_RUNS_MAX stay. Pointers to pipelines and runs are borrowed until the loop goes on. */
+ * with, so that a pipeline may change while it runs. PIPES_RUNS_MAX runs stay: beyond them goes the
+ * oldest that is over of the user who has most that are over. Pointers to pipelines and runs are
+ * borrowed until the loop goes on. */
 #pragma once
 #include "argusd/kit/api.h"
 #include "core/pipe/pipe_run.h"

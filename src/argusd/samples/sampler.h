@@ -21,8 +21,8 @@ void sampler_start(struct sampler *s);
 void sampler_close(struct sampler *s); /* nothing is begun any more; NULL is fine */
 void sampler_free(struct sampler *s);  /* once the loop has run dry */
 
-/* Where the index of this job is. Yours. */
-char *sampler_path(const struct settings *settings, const char *job);
+/* Where the index of this user's job is. Yours. */
+char *sampler_path(const struct settings *settings, const char *user, const char *job);
 /* Somebody looks at a job whose index lacks something: it is brought up soon, whether it runs or
- * not. Copied. */
-void sampler_want(struct sampler *s, const char *job);
+ * not. user: of the job. Copied. */
+void sampler_want(struct sampler *s, const char *job, const char *user);

@@ -222,6 +222,22 @@ static const char *serving_project(const struct served *s,
     return str_or(ask->project, ACCESS_DEFAULT_PROJECT);
 }
 
+/* Whether there may be one more, of this user. */
+static int serving_check_room(const struct serving *sv, const char *user, struct err *err)
+{
+    const struct served *s;
+    size_t his = 0;
+    if (map_count(sv->by_name) >= SERVICES_MAX)
+        return message_refuse(err, ERR_REFUSED, "services_full",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", SERVICES_MAX)));
+    for (size_t pos = 0; (s = serving_next(sv, &pos));)
+        his += str_eq(s->owner, user);
+    return his < SERVICES_OF_USER_MAX
+               ? 0
+               : message_refuse(err, ERR_REFUSED, "services_of_user_full",
+                                MESSAGE_ARGS(MESSAGE_NUM("most", SERVICES_OF_USER_MAX)));
+}
+
 int serving_check_made(struct serving *sv,
                        const struct http_principal *p,
                        const struct served *s,
@@ -245,10 +261,7 @@ int serving_check_made(struct serving *sv,
     people_who(sv->a->people, p, &who);
     if (r == 0)
         r = access_check_submit(&who, project, err);
-    if (r == 0 && !s && map_count(sv->by_name) >= SERVICES_MAX)
-        r = message_refuse(err, ERR_REFUSED, "services_full",
-                           MESSAGE_ARGS(MESSAGE_NUM("most", SERVICES_MAX)));
-    return r;
+    return r == 0 && !s ? serving_check_room(sv, p->user, err) : r;
 }
 
 int serving_deploy(struct serving *sv,

@@ -10,7 +10,7 @@
 #include "core/serve/serve_spec.h"
 #include "core/serve/serve_step.h"
 
-enum { SERVICES_MAX = 500, SERVICE_VERSIONS_MAX = 20 };
+enum { SERVICES_MAX = 500, SERVICES_OF_USER_MAX = 100, SERVICE_VERSIONS_MAX = 20 };
 
 struct serving;
 struct submit;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* findings.c - the line of findings to be made; see findings.h.
+/* findings.c - the lines of findings to be made; see findings.h.
  *
- * A task is in the line, then in the worker pool, then gone. While somebody waits for it (done)
+ * A task is in its user's line, then in the worker pool, then gone. Those that somebody waits for
+ * are in lines of their own, which go first. While somebody waits for it (done)
  * its job is held busy; later it knows the job only by its id. */
 #include "argusd/watch/findings.h"
 
@@ -12,6 +13,7 @@
 
 #include "argusd/evidence/diagnosis.h"
 #include "argusd/evidence/rayview.h"
+#include "argusd/ground/userlines.h"
 #include "argusd/ground/work.h"
 #include "argusd/watch/ending.h"
 #include "base/log.h"
@@ -30,6 +32,9 @@ struct task {
     findings_f done;
     void *arg;    /* owned */
     usec_t until; /* mono: so long somebody waits */
+    char *user;   /* of the job; NULL: of a row, which does not tell */
+    struct userlines_place place;
+    struct userlines *line; /* where the place is, or was */
     bool running;
     bool is_lost; /* made; the row of its job could not be read, and is asked for again */
     bool is_note; /* of an attempt that runs: done is NULL */
@@ -38,7 +43,8 @@ struct task {
 struct findings {
     struct findings_parts p;
     struct finding_rules *rules;
-    struct task *first; /* all, in order */
+    struct task *first; /* all */
+    struct userlines awaited, late;
     int running;
     bool closed;
 };
@@ -47,6 +53,7 @@ int findings_new(const struct findings_parts *parts, struct findings **ret, stru
 {
     struct findings *fs = xcalloc(1, sizeof(*fs));
     fs->p = *parts;
+    fs->awaited.most_of_one = FINDINGS_OF_USER_MAX;
     int r = finding_rules_built_in(&fs->rules, err);
     if (r < 0) {
         free(fs);
@@ -60,6 +67,7 @@ static void findings_task_free(struct task *t)
 {
     diagnosis_release(&t->d);
     free(t->given_word);
+    free(t->user);
     free(t->arg);
     free(t);
 }
@@ -78,6 +86,8 @@ void findings_free(struct findings *fs)
         next = t->next;
         findings_task_free(t);
     }
+    userlines_release(&fs->awaited);
+    userlines_release(&fs->late);
     finding_rules_free(fs->rules);
     free(fs);
 }
@@ -88,15 +98,26 @@ static void remove_task(struct task *t)
     while (*p != t)
         p = &(*p)->next;
     *p = t->next;
+    if (t->line)
+        userlines_leave(t->line, &t->place);
     findings_task_free(t);
 }
 
-static void append(struct task *t)
+static void findings_join(struct task *t, struct userlines *line)
+{
+    if (t->line)
+        userlines_leave(t->line, &t->place);
+    t->line = line;
+    userlines_join(line, &t->place, t->user);
+}
+
+static void findings_append(struct task *t)
 {
     struct task **p = &t->fs->first;
     while (*p)
         p = &(*p)->next;
     *p = t;
+    findings_join(t, t->l ? &t->fs->awaited : &t->fs->late);
 }
 
 /* ---- what is owed, as rows ---- */
@@ -192,7 +213,7 @@ void findings_restore(struct findings *fs, const struct store_entry *row)
     }
     struct task *t = findings_task_new(fs);
     read_owed(o, t);
-    append(t);
+    findings_append(t);
 }
 
 /* ---- what is made ---- */
@@ -398,6 +419,7 @@ static void findings_done(void *arg)
     struct task *t = arg;
     struct findings *fs = t->fs;
     fs->running--;
+    userlines_leave(t->line, &t->place);
     if (fs->closed) {
         if (t->l)
             jobs_idle(t->l);
@@ -430,17 +452,22 @@ static bool can_begin(const struct findings *fs)
            !store_is_failing(fs->p.store);
 }
 
-/* What somebody waits for goes first. */
-static struct task *next_task(const struct findings *fs)
+/* What somebody waits for goes first; of the others one at a time. */
+static struct task *next_task(struct findings *fs)
 {
-    struct task *late = NULL;
-    for (struct task *t = fs->first; t; t = t->next) {
-        if (!t->running && t->l)
-            return t;
-        if (!t->running && !late)
-            late = t;
-    }
-    return late;
+    struct userlines_place *next = userlines_next(&fs->awaited, FINDINGS_AT_ONCE);
+    next = next ? next : userlines_next(&fs->late, 1);
+    return next ? container_of(next, struct task, place) : NULL;
+}
+
+/* Each of those that wait for one user reads a part of what one alone would: they are no slower
+ * together. */
+static void findings_set_budget(struct task *t)
+{
+    uint64_t parts = userlines_waiting(&t->place) + 1;
+    parts = parts < FINDINGS_PARTS_MAX ? parts : FINDINGS_PARTS_MAX;
+    t->d.head = DIAGNOSIS_HEAD / parts;
+    t->d.tail = DIAGNOSIS_TAIL / parts;
 }
 
 static void findings_begin_next(struct findings *fs)
@@ -449,6 +476,7 @@ static void findings_begin_next(struct findings *fs)
     while (can_begin(fs) && (t = next_task(fs))) {
         t->running = true;
         t->d.at = clock_wall();
+        findings_set_budget(t);
         fs->running++;
         work_start(fs->p.loop, findings_run, findings_done, t);
     }
@@ -489,6 +517,7 @@ void findings_ask(struct findings *fs,
     const struct job *j = l->job;
     t->job_seq = j->seq;
     t->l = l;
+    t->user = xstrdup(j->user);
     t->done = done_f;
     t->arg = arg;
     t->until = clock_mono() + FINDINGS_PATIENCE;
@@ -514,7 +543,7 @@ void findings_ask(struct findings *fs,
     }
     t->d.all_named = note_names(fs->p.cluster, &j->gang, &t->d.names);
     jobs_busy(l);
-    append(t);
+    findings_append(t);
     findings_begin_next(fs);
 }
 
@@ -527,6 +556,7 @@ void findings_note(struct findings *fs, struct live *l, const struct finding *fo
     t->is_note = true;
     t->job_seq = l->job->seq;
     t->l = l;
+    t->user = xstrdup(l->job->user);
     t->d.job = xstrdup(l->job->id);
     t->d.k = l->job->n_attempts;
     t->d.whole = text.failed ? NULL : xstrdup(buf_str(&text));
@@ -535,7 +565,7 @@ void findings_note(struct findings *fs, struct live *l, const struct finding *fo
     t->d.no_file = cluster_root_hangs(fs->p.cluster);
     buf_release(&text);
     jobs_busy(l);
-    append(t);
+    findings_append(t);
     if (t->d.no_file) { /* nothing of it is for the worker pool */
         t->d.at = clock_wall();
         diagnosis_run(&t->d);
@@ -553,6 +583,8 @@ void findings_tick(struct findings *fs, usec_t mono)
         if (t->l && !t->is_note && !findings_is_moot(t) && mono >= t->until) {
             put_owed(t); /* in the batch of the end that goes on without it */
             findings_answer(t, NULL);
+            if (!t->running)
+                findings_join(t, &fs->late);
         } else if (t->is_lost && !store_is_failing(fs->p.store)) {
             find_job(t);
         }

@@ -5,7 +5,9 @@
  * decides whether the job is restarted, and end and finding are one batch of the store. A crash
  * before that batch loses nothing: the exit file is met again. A finding that comes later than
  * that (the shared root hangs) is owed by a row of the store until it is made, and changes the past
- * no more: it is told and shown. A few are made at a time, in the worker pool, in order. */
+ * no more: it is told and shown. A few are made at a time, in the worker pool: one user's jobs have
+ * some of the places, the user who was served longest ago is next, and the more of one user's wait,
+ * the less of a log is read for each. */
 #pragma once
 #include <uv.h>
 
@@ -19,7 +21,11 @@
 
 #define FINDINGS_HANG "hang-watch" /* rule of what is found while a job hangs */
 #define FINDINGS_PATIENCE (10 * USEC_SEC)
-enum { FINDINGS_AT_ONCE = 2 };
+enum {
+    FINDINGS_AT_ONCE = 4,
+    FINDINGS_OF_USER_MAX = 2,
+    FINDINGS_PARTS_MAX = 64, /* 2 MiB of the beginning and 6 MiB of the end are always read */
+};
 
 struct findings;
 

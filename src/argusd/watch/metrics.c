@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - see metrics.h. A reader is with its worker while `busy`, and with nobody else. */
+/* metrics.c - see metrics.h. A reader is with its worker while `busy`, and with nobody else. One
+ * that has something to read waits in its user's line, and at its end again where a pass had its
+ * fill: a job that writes more than can be read takes turns from its own user's jobs alone. */
 #include "argusd/watch/metrics.h"
 
 #include <math.h>
@@ -7,6 +9,7 @@
 #include <string.h>
 
 #include "argusd/ground/jobspec.h"
+#include "argusd/ground/userlines.h"
 #include "argusd/ground/work.h"
 #include "argusd/samples/sampler.h"
 #include "base/digest/hash.h"
@@ -19,9 +22,11 @@
 
 enum {
     TICK_MS = 1000,
-    BUSY_MAX = 4, /* passes at once: a slow root must not take all workers */
+    BUSY_MAX = 4,    /* passes at once: a slow root must not take all workers */
+    OF_USER_MAX = 2, /* of these of one user's jobs */
     PAGE_MAX = 256 << 10,
 };
+static const uint64_t SOURCE_BYTES_MAX = 8ULL << 30; /* of an attempt's file, and of its log */
 static const usec_t SAVE_EVERY = 15 * USEC_SEC; /* the store's copy; the page is always fresh */
 static const usec_t PATIENCE = 5 * USEC_SEC;    /* for the last lines of a job */
 static const usec_t PACE_FRESH = 30 * USEC_SEC; /* older than that nobody knows how it goes now */
@@ -32,10 +37,12 @@ struct reader {
     char *id;
     struct metric_reader *file;
     struct samplefigures *samples; /* that file asks */
-    bool busy, wanted;
-    bool failing;  /* and that was told */
-    bool has_told; /* since argusd started */
-    int ending_k;  /* the attempt whose last lines are asked for */
+    struct userlines_place place;  /* it waits, or goes on */
+    bool busy, wanted;             /* wanted: again, once its worker is back */
+    bool failing;                  /* and that was told */
+    int cut_k;                     /* the attempt that says too much: that was told */
+    bool has_told;                 /* since argusd started */
+    int ending_k;                  /* the attempt whose last lines are asked for */
     usec_t ending_at;
     int settled_k; /* they were read */
     usec_t saved_at;
@@ -61,7 +68,7 @@ struct metrics {
     uv_timer_t timer;
     struct map *by_id;
     struct reader *first;
-    int busy;
+    struct userlines lines;
     bool closing;
 };
 
@@ -83,12 +90,13 @@ static bool metrics_of_samples(int64_t after, int64_t last, struct metric_record
     return samplefigures_next(r->samples, after, last, ret);
 }
 
-static struct reader *reader_of(struct metrics *ms, const char *id)
+static struct reader *reader_of(struct metrics *ms, const struct job *job)
 {
+    const char *id = job->id;
     struct reader *r = map_find(ms->by_id, id);
     if (r)
         return r;
-    _cleanup_(freep) char *path = sampler_path(ms->p.settings, id);
+    _cleanup_(freep) char *path = sampler_path(ms->p.settings, job->user, id);
     r = xcalloc(1, sizeof(*r));
     *r = (struct reader){.next = ms->first,
                          .ms = ms,
@@ -96,6 +104,7 @@ static struct reader *reader_of(struct metrics *ms, const char *id)
                          .file = metric_reader_new(ms->p.settings->shared_root, id),
                          .samples = samplefigures_new(path)};
     metric_reader_set_more(r->file, metrics_of_samples, r);
+    metric_reader_set_most(r->file, SOURCE_BYTES_MAX);
     ms->first = r;
     map_set(ms->by_id, id, r);
     return r;
@@ -219,6 +228,13 @@ static void take_page(struct reader *r, struct live *l)
 
 static void start_wanted(struct metrics *ms);
 
+static void metrics_want(struct reader *r, const struct live *l)
+{
+    r->wanted = r->busy;
+    if (!r->place.line)
+        userlines_join(&r->ms->lines, &r->place, l->job->user);
+}
+
 /* What was written, or NULL: nothing was, or it does not fit. Releases the buffer. */
 static char *metrics_text(struct buf *out, bool is_written)
 {
@@ -261,6 +277,12 @@ static void metrics_tell_failure(struct reader *r)
     if (r->result < 0 && !r->failing)
         log_warn("metrics", "%s job=%s", r->err.text, r->id);
     r->failing = r->result < 0;
+    if (!r->pass.is_cut || r->cut_k == r->k)
+        return;
+    r->cut_k = r->k;
+    log_warn("metrics",
+             "the attempt says more than is read: its later metrics are left out job=%s attempt=%d",
+             r->id, r->k);
 }
 
 static void metrics_done(void *arg)
@@ -268,7 +290,7 @@ static void metrics_done(void *arg)
     struct reader *r = arg;
     struct metrics *ms = r->ms;
     struct live *l = ms->closing ? NULL : jobs_find_id(ms->p.jobs, r->id);
-    ms->busy--;
+    userlines_leave(&ms->lines, &r->place);
     r->busy = false;
     metrics_tell_failure(r);
     r->known_at = r->result == 0 ? r->began : 0;
@@ -279,12 +301,14 @@ static void metrics_done(void *arg)
     freep(&r->verdict);
     freep(&r->anatomy);
     freep(&r->alerts);
-    r->wanted = r->wanted || (r->result == 0 && r->pass.more);
+    bool goes_on = r->wanted || (r->result == 0 && r->pass.more);
     bool settled = r->ended && r->result == 0 && !r->pass.more;
     if (settled)
         r->settled_k = r->k;
     if (ms->closing)
         return;
+    if (l && goes_on)
+        metrics_want(r, l);
     if (settled && l)
         ms->p.settled(ms->p.arg);
     start_wanted(ms);
@@ -315,7 +339,6 @@ static void watch_metrics_start(struct reader *r, const struct live *l)
     r->wanted = false;
     r->busy = true;
     r->began = clock_mono();
-    r->ms->busy++;
     r->k = job_attempt(l->job)->k;
     r->ended = r->ending_k == r->k;
     work_start(r->ms->p.loop, metrics_run, metrics_done, r);
@@ -323,12 +346,14 @@ static void watch_metrics_start(struct reader *r, const struct live *l)
 
 static void start_wanted(struct metrics *ms)
 {
-    if (cluster_root_hangs(ms->p.cluster))
-        return;
-    for (struct reader *r = ms->first; r && ms->busy < BUSY_MAX; r = r->next) {
-        const struct live *l = r->wanted && !r->busy ? jobs_find_id(ms->p.jobs, r->id) : NULL;
+    struct userlines_place *next;
+    while (!cluster_root_hangs(ms->p.cluster) && (next = userlines_next(&ms->lines, BUSY_MAX))) {
+        struct reader *r = container_of(next, struct reader, place);
+        const struct live *l = jobs_find_id(ms->p.jobs, r->id);
         if (l && job_attempt(l->job))
             watch_metrics_start(r, l);
+        else
+            userlines_leave(&ms->lines, next); /* it went meanwhile */
     }
 }
 
@@ -338,7 +363,7 @@ static void metrics_forget(struct metrics *ms)
 {
     for (struct reader **p = &ms->first; *p;) {
         struct reader *r = *p;
-        if (r->busy || jobs_find_any(ms->p.jobs, r->id)) {
+        if (r->place.line || jobs_find_any(ms->p.jobs, r->id)) {
             p = &r->next;
             continue;
         }
@@ -354,7 +379,7 @@ static void metrics_on_tick(uv_timer_t *t)
     const struct live *l;
     for (size_t pos = 0; (l = jobs_next_placed(ms->p.jobs, &pos));)
         if (job_is_in_ray(l->job))
-            reader_of(ms, l->job->id)->wanted = true;
+            metrics_want(reader_of(ms, l->job), l);
     start_wanted(ms);
     metrics_forget(ms);
 }
@@ -370,7 +395,7 @@ bool metrics_pace(const struct metrics *ms, const char *id, struct metric_pace *
 
 bool metrics_settle(struct metrics *ms, struct live *l)
 {
-    struct reader *r = reader_of(ms, l->job->id);
+    struct reader *r = reader_of(ms, l->job);
     int k = job_attempt(l->job)->k;
     usec_t now = clock_mono();
     if (r->settled_k == k)
@@ -378,7 +403,7 @@ bool metrics_settle(struct metrics *ms, struct live *l)
     if (r->ending_k != k) {
         r->ending_k = k;
         r->ending_at = now;
-        r->wanted = true;
+        metrics_want(r, l);
         start_wanted(ms);
     }
     return now - r->ending_at > PATIENCE;
@@ -392,6 +417,7 @@ struct metrics *metrics_new(const struct metrics_parts *parts)
     struct metrics *ms = xcalloc(1, sizeof(*ms));
     random_bytes(seed, sizeof(seed));
     ms->p = *parts;
+    ms->lines.most_of_one = OF_USER_MAX;
     ms->by_id = map_new(seed);
     (void)uv_timer_init(parts->loop, &ms->timer); /* never fails */
     return ms;
@@ -418,6 +444,7 @@ void metrics_free(struct metrics *ms)
         next = r->next;
         metrics_reader_free(r);
     }
+    userlines_release(&ms->lines);
     map_free(ms->by_id);
     free(ms);
 }

@@ -21,7 +21,8 @@ enum {
     WECOM_MAX = 2000,
     ANSWER_MAX = 64 << 10,
     SUBJECT_MAX = 180,
-    WORD_BYTES = 45 /* 60 of base64, and 12 around them */
+    WORD_BYTES = 45,      /* 60 of base64, and 12 around them */
+    FIRST_WORD_BYTES = 39 /* behind "Subject: " */
 };
 static const usec_t ALERTMANAGER_LASTS = 4 * USEC_MIN;
 
@@ -231,19 +232,26 @@ static void form_alertmanager(const struct alert_order *o, struct jout *j)
     jout_close(j, ']');
 }
 
-/* Encoded words of RFC 2047: at most 75 characters each, none parts a character of several bytes.
- */
-static void form_header(const char *name, const char *text, struct buf *out)
+/* How many of n bytes: whole characters, at most so many bytes. */
+static size_t whole_characters(const char *text, size_t n, size_t most)
 {
-    (void)buf_addf(out, "%s:", name);
-    for (size_t left = strlen(text) > SUBJECT_MAX ? SUBJECT_MAX : strlen(text), n; left > 0;) {
-        n = left < WORD_BYTES ? left : WORD_BYTES;
-        while (n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80)
-            n--;
+    if (n <= most)
+        return n;
+    for (n = most; n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+        n--;
+    return n;
+}
+
+/* Encoded words of RFC 2047: at most 75 characters each and 76 a line, none parts a character of
+ * several bytes. */
+static void form_subject(const char *text, struct buf *out)
+{
+    size_t left = whole_characters(text, strlen(text), SUBJECT_MAX), most = FIRST_WORD_BYTES;
+    (void)buf_adds(out, "Subject:");
+    for (size_t n; left > 0; text += n, left -= n, most = WORD_BYTES) {
+        n = whole_characters(text, left, most);
         _cleanup_(freep) char *coded = hash_base64(text, n);
         (void)buf_addf(out, " =?UTF-8?B?%s?=\r\n", coded);
-        text += n;
-        left -= n;
     }
 }
 
@@ -270,7 +278,7 @@ static void form_mail(const struct alert_order *o, struct buf *out)
     for (size_t i = 0; i < o->to->to.n; i++)
         (void)buf_addf(out, "%s<%s>%s", i ? " " : "To: ", o->to->to.v[i],
                        i + 1 < o->to->to.n ? ",\r\n" : "\r\n");
-    form_header("Subject", say_title(o), out);
+    form_subject(say_title(o), out);
     (void)buf_addf(out, "Message-ID: <%s%s>\r\nMIME-Version: 1.0\r\n", o->id,
                    str_or(strchr(o->to->from, '@'), "@argus"));
     (void)buf_adds(out,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/mem.h"
 #include "core/sample/sample_effect.h"
 
 const char *const sample_figure_names[] = {
@@ -50,22 +51,53 @@ static void figures_of_groups(struct sample_place *v, size_t n, double best, dou
 
 /* ---- prompts ---- */
 
+static int figures_by_answer(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* How often the most frequent answer came. */
+static size_t figures_most(const struct sample_place *v, size_t n)
+{
+    _cleanup_(freep) uint32_t *answers = xcalloc(n, sizeof(*answers));
+    size_t most = 0, row = 0;
+    for (size_t i = 0; i < n; i++)
+        answers[i] = v[i].answer;
+    xsort(answers, n, sizeof(*answers), figures_by_answer);
+    for (size_t i = 0; i < n; i++) {
+        row = i && answers[i] == answers[i - 1] ? row + 1 : 1;
+        most = row > most ? row : most;
+    }
+    return most;
+}
+
+/* v is sorted by prompt. */
+static size_t figures_count_prompts(const struct sample_place *v, size_t n)
+{
+    size_t prompts = 0;
+    for (size_t i = 0; i < n; i++)
+        prompts += !i || v[i].prompt != v[i - 1].prompt;
+    return prompts;
+}
+
 static void figures_of_prompts(struct sample_place *v,
                                size_t n,
                                struct sample_place *before,
                                size_t n_before,
                                double *ret)
 {
-    size_t prompts = 0, fresh = 0;
+    sample_order_by_prompt(v, n);
+    size_t prompts = figures_count_prompts(v, n), fresh = 0;
+    if (prompts >= ONE_PROMPTS)
+        ret[SAMPLE_ONE] = (double)figures_most(v, n) / (double)n;
     if (!n_before)
         return;
-    sample_order_by_prompt(v, n);
     sample_order_by_prompt(before, n_before);
     for (size_t i = 0; i < n; i++) {
         if (i && v[i].prompt == v[i - 1].prompt)
             continue;
         size_t at = sample_order_prompt(before, n_before, v[i].prompt);
-        prompts++;
         fresh += at == n_before || before[at].prompt != v[i].prompt;
     }
     ret[SAMPLE_FRESH] = (double)fresh / (double)prompts;

@@ -4,10 +4,14 @@
 #pragma once
 #include "core/sample/sample_order.h"
 
+enum { ONE_PROMPTS = 4 };
+
 /* X(enumerator, name). Groups are those of two scored answers and more.
  * FLAT     groups of which all answers have the same score: with GRPO they teach nothing
  * SOLVED   groups of which each answer has the greatest score that the run has seen
  * SAME     groups of which all answers are the same text
+ * ONE      answers that are the most frequent text of the step, whatever they answer; none is told
+ *          of fewer than ONE_PROMPTS prompts
  * REPEATS  how much of an answer stood in it before, in the mean: sample_repeats()
  * FRESH    prompts that neither of the two steps dumped before had
  * BY_PROMPT, BY_ANSWER  how much of the spread of the scores follows the prompt, and within a
@@ -17,6 +21,7 @@
     X(SAMPLE_FLAT, "samples/flat_groups")                                                          \
     X(SAMPLE_SOLVED, "samples/solved_groups")                                                      \
     X(SAMPLE_SAME, "samples/same_answers")                                                         \
+    X(SAMPLE_ONE, "samples/one_answer")                                                            \
     X(SAMPLE_REPEATS, "samples/repeats")                                                           \
     X(SAMPLE_FRESH, "samples/fresh_prompts")                                                       \
     X(SAMPLE_BY_PROMPT, "samples/score_by_prompt")                                                 \

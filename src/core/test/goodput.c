@@ -77,7 +77,7 @@ static void moments_of_steps(void **state)
     buf_release(&out);
 }
 
-/* Of each ten steps it is kept which part lay between them; what is not ten yet is not. */
+/* Which part of each ten steps lay between them is kept; what is not ten yet is not. */
 static void between_steps(void **state)
 {
     (void)state;

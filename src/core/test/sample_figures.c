@@ -34,6 +34,7 @@ static void shares_of_a_step(void **state)
     assert_near(x[SAMPLE_FLAT], 2.0 / 3);
     assert_near(x[SAMPLE_SOLVED], 1.0 / 3);
     assert_near(x[SAMPLE_SAME], 2.0 / 3);
+    assert_near(x[SAMPLE_ONE], 3.0 / 8);
     assert_near(x[SAMPLE_REPEATS], 0.6 / 8);
     assert_near(x[SAMPLE_FRESH], 0.5);
     assert_near(x[SAMPLE_WIDE_ANSWERS], 1.0 / 8);
@@ -49,7 +50,7 @@ static void what_is_not_told(void **state)
     (void)state;
     sample_figures(v, array_len(v), NAN, NULL, 0, x);
     assert_true(isnan(x[SAMPLE_FLAT]) && isnan(x[SAMPLE_SOLVED]) && isnan(x[SAMPLE_SAME]));
-    assert_true(isnan(x[SAMPLE_FRESH]));
+    assert_true(isnan(x[SAMPLE_FRESH]) && isnan(x[SAMPLE_ONE]));
     assert_near(x[SAMPLE_REPEATS], 0);
     sample_figures(NULL, 0, NAN, NULL, 0, x);
     for (size_t i = 0; i < SAMPLE_FIGURES; i++)

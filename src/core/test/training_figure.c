@@ -31,12 +31,13 @@ static const struct {
      9},
     {"0.7.1",
      "step:3 - actor/entropy:4.5 - rollout_corr/kl:0.01 - rollout_corr/chi2_token:0.0 - "
+     "training/rollout_probs_diff_mean:0.0001 - training/rollout_actor_probs_pearson_corr:0.99 - "
      "response/aborted_ratio:0.0 - timing_s/agent_loop/slowest/tool_calls:0.0 - "
      "timing_s/agent_loop/generate_sequences/max:0.9 - timing_s/update_weights:0.3 - "
      "critic/advantages/min:-1.0 - critic/score/mean:0.1 - timing_s/step:4.5",
-     {TRAIN_GAP_KL, TRAIN_GAP_CHI2, TRAIN_ABORTED, TRAIN_SLOWEST_TOOLS, TRAIN_SAMPLE_GEN_MAX,
-      TRAIN_WEIGHTS, TRAIN_ADVANTAGE_MIN},
-     7},
+     {TRAIN_GAP_KL, TRAIN_GAP_CHI2, TRAIN_PROBS_DIFF, TRAIN_PROBS_ALIKE, TRAIN_ABORTED,
+      TRAIN_SLOWEST_TOOLS, TRAIN_SAMPLE_GEN_MAX, TRAIN_WEIGHTS, TRAIN_ADVANTAGE_MIN},
+     9},
     {"0.8.0",
      "step:3 - actor/perf/max_memory_reserved_gb:2.0 - actor/perf/cpu_memory_used_gb:5.9 - "
      "timing_s/agent_loop/slowest/compute_score:0.1 - critic/score/mean:0.1 - timing_s/step:2.5",

@@ -52,9 +52,9 @@ static void finds_what_is_wrong(enum verdict_kind kind, uint64_t seed)
 {
     const struct made_run run = {.seed = seed,
                                  .fault = kind,
-                                 .onset = 40 + (int64_t)(7 * seed % 30),
+                                 .onset = made_run_onset(kind, 40 + (int64_t)(7 * seed % 30)),
                                  .steps = 120,
-                                 .is_sft = kind == VERDICT_LOSS_JUMP};
+                                 .is_sft = made_run_is_sft(kind)};
     struct training *t = training_new();
     struct verdict_item item;
     made_run_feed(&run, t);
@@ -89,7 +89,7 @@ static void says_each_kind_in_both_languages(void **state)
                                      .fault = (enum verdict_kind)k,
                                      .onset = 40,
                                      .steps = 110,
-                                     .is_sft = k == VERDICT_LOSS_JUMP};
+                                     .is_sft = made_run_is_sft((enum verdict_kind)k)};
         struct training *t = training_new();
         char args[512];
         struct verdict_item item;

@@ -54,7 +54,7 @@ static void habits_roll(struct dice *d, struct habits *h)
     h->entropy_noise = dice_between(d, 0.01, 0.08);
     h->grad = dice_between(d, 0.05, 8);
     h->kl = dice_unit(d) < 0.3 ? 0 : exp(dice_between(d, log(1e-5), log(3e-3)));
-    h->cut = dice_unit(d) < 0.2 ? 0.9 : dice_between(d, 0, 0.15);
+    h->cut = dice_unit(d) < 0.2 ? 0.16 : dice_between(d, 0, 0.15);
     h->cut_drift = dice_between(d, -0.03, 0.08);
     h->length = dice_between(d, 100, 1500);
     h->memory = dice_between(d, 20, 60);
@@ -130,13 +130,20 @@ static void put_reward(struct making *m, int64_t step)
     double t = (double)step, x = skill(&m->is, t);
     double early = skill(&m->is, (double)m->run->onset);
     bool is_flat = has_begun(m, VERDICT_REWARD_FLAT, step);
-    bool is_lost =
-        has_begun(m, VERDICT_ENTROPY_COLLAPSE, step) || has_begun(m, VERDICT_ENTROPY_RISE, step);
+    static const enum verdict_kind lose[] = {VERDICT_ENTROPY_COLLAPSE, VERDICT_ENTROPY_RISE,
+                                             VERDICT_LENGTH_DRIFT};
+    bool is_lost = false;
+    for (size_t i = 0; i < array_len(lose); i++)
+        is_lost = is_lost || has_begun(m, lose[i], step);
     double alone = since(m, VERDICT_PARTED, step), fell = since(m, VERDICT_REWARD_FELL, step);
     if (is_lost)
         x = early;
     if (alone >= 0)
         x = early + 0.8 * (1 - exp(-alone / 25));
+    if (m->run->fault == VERDICT_REPETITION)
+        x = m->is.reward_from;
+    if (m->run->fault == VERDICT_FOLLOWS_ANSWER)
+        x = 0.1 + 0.9 * (1 - exp(-t / 20));
     if (m->run->fault == VERDICT_REWARD_FELL)
         x = fell >= 0 ? 0.1 : 0.1 + 0.6 * (1 - exp(-t / 10));
     x += m->is.reward_noise * dice_normal(&m->dice);
@@ -185,10 +192,15 @@ static void put_answers(struct making *m, int64_t step)
     const struct habits *is = &m->is;
     double t = (double)step, grown = since(m, VERDICT_LENGTH_LIMIT, step);
     double times = grown >= 0 ? exp(0.05 * (grown + 1)) : 1;
+    bool is_short = has_begun(m, VERDICT_LENGTH_DRIFT, step);
     double length = is->length * (1 + 0.3 * (1 - exp(-t / is->pace))) * times;
     double base = m->run->fault == VERDICT_LENGTH_LIMIT ? 0.03 : is->cut;
     double cut = base + is->cut_drift * (1 - exp(-t / is->pace)) + (times > 1.5 ? times - 1.5 : 0);
     cut = clamp(cut + 0.02 * dice_normal(&m->dice), 0, 0.98);
+    if (is_short)
+        length *= 0.15;
+    if (has_begun(m, VERDICT_ANSWERS_CUT, step))
+        cut = 0.41;
     put(m, "response_length/mean", fmin(length, 2000) * (1 + 0.03 * dice_normal(&m->dice)));
     put(m, "response_length/max", 2048);
     put(m, "response_length/clip_ratio", has_begun(m, VERDICT_NO_END, step) ? 1 : cut);
@@ -210,6 +222,8 @@ static void put_memory(struct making *m, int64_t step)
 static void put_sft(struct making *m, int64_t step)
 {
     double t = (double)step, loss = 0.5 + 4 * exp(-t / m->is.pace);
+    if (m->run->fault == VERDICT_LOSS_FLAT)
+        loss = 4;
     if (has_begun(m, VERDICT_LOSS_JUMP, step))
         loss *= 3;
     put(m, "train/loss", loss * (1 + 0.05 * dice_normal(&m->dice)));
@@ -232,6 +246,8 @@ static void put_samples(struct making *m, int64_t step)
     bool is_foreign = has_begun(m, VERDICT_LANGUAGE, step);
     double wide = is_foreign ? fabs(has->wide - 0.5) + (has->wide < 0.5 ? 0.1 : -0.1) : has->wide;
     put_sample(m, SAMPLE_FLAT, (is_wasted ? 0.75 : has->flat) + 0.04 * dice_normal(d));
+    put_sample(m, SAMPLE_SOLVED, has_begun(m, VERDICT_GROUPS_SOLVED, step) ? 0.75 : 0.1);
+    put_sample(m, SAMPLE_ONE, has_begun(m, VERDICT_ONE_ANSWER, step) ? 0.95 : 0.05);
     put_sample(m, SAMPLE_SAME, is_same ? 1 : 0.05 * dice_unit(d));
     put_sample(m, SAMPLE_REPEATS,
                has->repeats + 0.02 * dice_normal(d) +
@@ -239,10 +255,11 @@ static void put_samples(struct making *m, int64_t step)
     put_sample(m, SAMPLE_FRESH,
                has_begun(m, VERDICT_DATA_REPEATS, step) ? 0 : has->fresh - 0.1 * dice_unit(d));
     bool is_noise = has_begun(m, VERDICT_REWARD_NOISE, step);
+    double by_answer = has_begun(m, VERDICT_FOLLOWS_ANSWER, step) ? 0.9 : has->by_answer;
     put(m, sample_figure_names[SAMPLE_BY_PROMPT],
         (is_noise ? 0 : has->by_prompt) + 0.06 * dice_normal(d));
     put(m, sample_figure_names[SAMPLE_BY_ANSWER],
-        (is_noise ? 0 : has->by_answer) + 0.08 * dice_normal(d));
+        (is_noise ? 0 : by_answer) + 0.08 * dice_normal(d));
     put_sample(m, SAMPLE_WIDE_ANSWERS, has->wide + 0.03 * dice_normal(d));
     put_sample(m, SAMPLE_WIDE_PROMPTS, wide + 0.03 * dice_normal(d));
 }
@@ -272,6 +289,16 @@ static void feed_step(struct making *m, int64_t step, struct metric_watch *w, st
     const struct metric_record r = {.step = step, .v = m->v, .n = m->n, .attempt = 1};
     metric_watch_add(w, &r);
     training_add(t, &r, w);
+}
+
+bool made_run_is_sft(enum verdict_kind fault)
+{
+    return fault == VERDICT_LOSS_JUMP || fault == VERDICT_LOSS_FLAT;
+}
+
+int64_t made_run_onset(enum verdict_kind fault, int64_t wanted)
+{
+    return fault == VERDICT_LOSS_FLAT ? 1 : wanted;
 }
 
 void made_run_feed(const struct made_run *run, struct training *t)

@@ -30,6 +30,7 @@ static void keeps_the_newest_and_the_first(void **state)
     assert_true(near(series_median(&s, 10, 2), 89.5));
     assert_true(near(series_mean(&s, 0, 4), 98.5));
     assert_true(near(series_baseline(&s), 5.5));
+    assert_true(near(series_base_spread(&s), 2.5 * 1.4826));
     assert_true(near(series_spread(&s, 0, 5), 1.4826));
 }
 

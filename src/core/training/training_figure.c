@@ -70,6 +70,10 @@ const struct training_name training_names[] = {
     {TRAIN_GAP_KL, "rollout_corr/kl", "0.6.1", NULL, "", "KL between sampler and trainer"},
     {TRAIN_GAP_CHI2, "rollout_corr/chi2_token", "0.6.1", NULL, "",
      "chi-squared between sampler and trainer"},
+    {TRAIN_PROBS_DIFF, "training/rollout_probs_diff_mean", "0.4.1", NULL, "",
+     "distance of the tokens' probabilities between sampler and trainer, mean"},
+    {TRAIN_PROBS_ALIKE, "training/rollout_actor_probs_pearson_corr", "0.4.1", NULL, "",
+     "correlation of the tokens' probabilities between sampler and trainer"},
     {TRAIN_STALENESS, "training/off_policy/trajectory_staleness/mean", "0.9.0", NULL, "versions",
      "age of the weights that answered, mean"},
     {TRAIN_STALENESS_MOST, "training/off_policy/trajectory_staleness/max", "0.9.0", NULL,
@@ -85,6 +89,8 @@ const struct training_name training_names[] = {
      "prompts whose answers all have the best score"},
     {TRAIN_SAME_ANSWERS, METRIC_OF_SAMPLES "same_answers", "0.4.1", NULL, "share",
      "prompts whose answers are all the same text"},
+    {TRAIN_ONE_ANSWER, METRIC_OF_SAMPLES "one_answer", "0.4.1", NULL, "share",
+     "answers that are the step's most frequent text"},
     {TRAIN_REPEATS, METRIC_OF_SAMPLES "repeats", "0.4.1", NULL, "share",
      "of an answer, what stood in it before"},
     {TRAIN_FRESH_PROMPTS, METRIC_OF_SAMPLES "fresh_prompts", "0.4.1", NULL, "share",
@@ -120,11 +126,16 @@ static const struct metric_value *look_for(const struct metric_record *r, const 
     return NULL;
 }
 
+bool training_is_validation(const char *name)
+{
+    return str_starts(name, VALIDATIONS);
+}
+
 static void look_for_validation(const struct metric_record *r, struct training_look *ret)
 {
     const char **name = &ret->name[TRAIN_VALIDATION];
     for (size_t i = 0; i < r->n; i++)
-        if (str_starts(r->v[i].name, VALIDATIONS) && (!*name || strcmp(r->v[i].name, *name) < 0)) {
+        if (training_is_validation(r->v[i].name) && (!*name || strcmp(r->v[i].name, *name) < 0)) {
             *name = r->v[i].name;
             ret->v[TRAIN_VALIDATION] = r->v[i].value;
         }

@@ -6,6 +6,7 @@
  * first that a record has counts. Names were read in verl 0.4.1 to 0.9.1; those of samples are our
  * own, of the dumps that verl writes since. Pure. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/metric/metric.h"
@@ -57,6 +58,8 @@ enum training_figure {
     TRAIN_IS_SIZE,
     TRAIN_GAP_KL,
     TRAIN_GAP_CHI2,
+    TRAIN_PROBS_DIFF,
+    TRAIN_PROBS_ALIKE,
     TRAIN_STALENESS,
     TRAIN_STALENESS_MOST,
     TRAIN_GPU_MEMORY,
@@ -66,6 +69,7 @@ enum training_figure {
     TRAIN_FLAT_GROUPS,
     TRAIN_SOLVED_GROUPS,
     TRAIN_SAME_ANSWERS,
+    TRAIN_ONE_ANSWER,
     TRAIN_REPEATS,
     TRAIN_FRESH_PROMPTS,
     TRAIN_BY_PROMPT,
@@ -94,3 +98,5 @@ struct training_look {
                                            where it is a validation's. */
 };
 void training_look(const struct metric_record *r, struct training_look *ret);
+/* Is it the name of a main figure of a validation? Each benchmark has its own. */
+bool training_is_validation(const char *name);

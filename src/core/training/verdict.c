@@ -17,7 +17,7 @@ static const double CERTAIN = 0.97;
 struct verdict *verdict_new(void)
 {
     struct verdict *v = xcalloc(1, sizeof(*v));
-    v->best_sample = NAN;
+    v->best_sample = v->least_sample = NAN;
     return v;
 }
 
@@ -42,13 +42,38 @@ void verdict_set_bounds(struct verdict *v, const struct verdict_bounds *bounds)
 
 static bool is_of_gap(enum training_figure f)
 {
-    return f >= TRAIN_IS_MEAN && f <= TRAIN_GAP_CHI2;
+    return f >= TRAIN_IS_MEAN && f <= TRAIN_PROBS_DIFF;
 }
 
 /* The width of advantages counts, which is 0 where no group teaches anything. */
 static double figure_value(const struct training_look *l, enum training_figure f)
 {
     return f == TRAIN_ADVANTAGE_MAX ? l->v[f] - l->v[TRAIN_ADVANTAGE_MIN] : l->v[f];
+}
+
+/* NULL: there is no room for one more. */
+static struct verdict_validation *validation_of(struct verdict *v, const char *name)
+{
+    for (size_t i = 0; i < v->n_validations; i++)
+        if (str_eq(v->validations[i].name, name))
+            return &v->validations[i];
+    if (v->n_validations == VALIDATIONS_MAX)
+        return NULL;
+    struct verdict_validation *x = &v->validations[v->n_validations++];
+    text_copy(x->name, name);
+    return x;
+}
+
+static void validations_take(struct verdict *v, const struct metric_record *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct verdict_validation *x =
+            training_is_validation(r->v[i].name) && isfinite(r->v[i].value)
+                ? validation_of(v, r->v[i].name)
+                : NULL;
+        if (x)
+            x->v[x->n++ % VALIDATION_KEPT] = r->v[i].value;
+    }
 }
 
 static void figures_take(struct verdict *v, int64_t step, const struct training_look *l)
@@ -68,6 +93,7 @@ static void figures_take(struct verdict *v, int64_t step, const struct training_
     if (l->name[TRAIN_VALIDATION])
         text_copy(v->validation, l->name[TRAIN_VALIDATION]);
     v->best_sample = fmax(v->best_sample, l->v[TRAIN_REWARD_MAX]);
+    v->least_sample = fmin(v->least_sample, l->v[TRAIN_REWARD_MIN]);
 }
 
 /* ---- rules ---- */
@@ -103,18 +129,51 @@ static void hold_rests(struct verdict_hold *h, int64_t step)
     h->ended = step;
 }
 
-static void watch_tells(struct verdict *v, const struct metric_trouble *t)
+/* The first metric that was no number: it is one again, or still is not. */
+static void watch_tells_numbers(struct verdict *v,
+                                const struct metric_record *r,
+                                const struct metric_trouble *t)
 {
-    if (t->kinds & METRIC_NOT_FINITE && !v->not_finite.seen) {
-        const struct verdict_hold now = {
-            .onset = t->bad_step, .value = NAN, .base = NAN, .limit = NAN};
-        hold_stands(&v->not_finite, &now, t->bad_key, v->step);
+    struct verdict_hold *h = &v->not_finite;
+    size_t at = 0;
+    while (at < r->n && !str_eq(r->v[at].name, t->bad_key))
+        at++;
+    if (h->seen && at == r->n)
+        return;
+    if (h->seen && isfinite(r->v[at].value)) {
+        hold_rests(h, v->step);
+        return;
     }
-    if (t->kinds & METRIC_COLLAPSED && !v->fell.seen) {
-        const struct verdict_hold now = {
-            .onset = t->fallen_step, .value = t->fallen_to, .base = t->best, .limit = NAN};
-        hold_stands(&v->fell, &now, str_or(v->name[TRAIN_REWARD], ""), v->step);
-    }
+    const struct verdict_hold now = {
+        .onset = h->seen ? r->step : t->bad_step, .value = NAN, .base = NAN, .limit = NAN};
+    hold_stands(h, &now, t->bad_key, v->step);
+}
+
+/* The reward that fell: it is well again once half of what it lost is back, and falls anew where
+ * three quarters are gone again. */
+static void watch_tells_fall(struct verdict *v, const struct metric_trouble *t)
+{
+    struct verdict_hold *h = &v->fell;
+    double lost = t->best - t->fallen_to, now = series_mean(&v->of[TRAIN_REWARD], 0, NEWEST);
+    double back = h->seen ? now - t->fallen_to : 0;
+    const struct verdict_hold fell = {.onset = h->seen ? v->step : t->fallen_step,
+                                      .value = h->seen ? now : t->fallen_to,
+                                      .base = t->best,
+                                      .limit = NAN};
+    if (back >= lost / 2)
+        hold_rests(h, v->step);
+    else if (h->stands || back <= lost / 4)
+        hold_stands(h, &fell, str_or(v->name[TRAIN_REWARD], ""), v->step);
+}
+
+static void watch_tells(struct verdict *v,
+                        const struct metric_record *r,
+                        const struct metric_trouble *t)
+{
+    if (t->kinds & METRIC_NOT_FINITE)
+        watch_tells_numbers(v, r, t);
+    if (t->kinds & METRIC_COLLAPSED && metric_is_training(r))
+        watch_tells_fall(v, t);
 }
 
 static void rules_ask(struct verdict *v)
@@ -137,10 +196,11 @@ void verdict_add(struct verdict *v,
     if (r->superseded)
         return;
     figures_take(v, r->step, l);
+    validations_take(v, r);
     v->step = r->step > v->step ? r->step : v->step;
     if (metric_is_training(r))
         v->steps++;
-    watch_tells(v, trouble);
+    watch_tells(v, r, trouble);
     bool is_news = metric_is_training(r) || l->name[TRAIN_VALIDATION];
     if (v->steps >= VERDICT_FROM && is_news) /* what samples say is judged with the next step */
         rules_ask(v);
@@ -190,9 +250,15 @@ bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_i
                                  .value = h->value,
                                  .base = h->base,
                                  .limit = h->limit,
+                                 .is_sft = verdict_is_sft(v),
                                  .certainty = sure + (CERTAIN - sure) * held};
     text_copy(ret->metric, h->metric);
     return true;
+}
+
+bool verdict_is_sft(const struct verdict *v)
+{
+    return v->of[TRAIN_LOSS].n && !v->of[TRAIN_REWARD].n;
 }
 
 unsigned verdict_seen(const struct verdict *v)

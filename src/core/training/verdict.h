@@ -45,6 +45,7 @@ struct verdict_item {
     char metric[METRIC_NAME_MAX + 1];
     double value, base, limit; /* NaN: there is none */
     double certainty;          /* from 0 to 1 */
+    bool is_sft;               /* of a training on given answers, whose keys are others */
 };
 /* False: this kind was never seen. */
 bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_item *ret);

@@ -3,7 +3,11 @@
  * facts of alerts and pages have them. */
 #include "core/training/verdict_kind.h"
 
+#include <assert.h>
+
 #include "base/str.h"
+
+static_assert(VERDICT_KINDS <= 32, "a set of kinds is 32 bits");
 
 static const struct {
     const char *word, *key;
@@ -14,9 +18,17 @@ static const struct {
 #undef X
 };
 
-const char *verdict_kind_key(enum verdict_kind k)
+/* The keys of a training on given answers, where they are others. */
+static const char *const sft_keys[VERDICT_KINDS] = {
+    [VERDICT_NOT_FINITE] = "optim.lr",
+    [VERDICT_GRAD_JUMP] = "optim.clip_grad",
+    [VERDICT_NO_UPDATE] = "optim.lr",
+    [VERDICT_MEMORY] = "data.micro_batch_size_per_gpu",
+};
+
+const char *verdict_kind_key(enum verdict_kind k, bool is_sft)
 {
-    return kinds[k].key;
+    return is_sft && sft_keys[k] ? sft_keys[k] : kinds[k].key;
 }
 
 const char *verdict_kind_to_string(enum verdict_kind k)

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /* X(enumerator, word, severe, the key that its advice names): the sentence of each is the message
- * "verdict_" and its word. The worst kinds first: of what stands the first is the verdict. */
+ * "verdict_" and its word. The worst kinds first: of what stands the first is the verdict. A set of
+ * kinds is kept as bits, so there are 32 at most. */
 #define VERDICT_KIND_TABLE(X)                                                                      \
     X(VERDICT_NOT_FINITE, "not_finite", true, "actor_rollout_ref.actor.optim.lr")                  \
     X(VERDICT_GRAD_JUMP, "grad_jump", true, "actor_rollout_ref.actor.grad_clip")                   \
@@ -19,6 +20,7 @@
     X(VERDICT_NO_UPDATE, "no_update", true, "actor_rollout_ref.actor.optim.lr")                    \
     X(VERDICT_REWARD_FLAT, "reward_flat", true, "reward_fn_path")                                  \
     X(VERDICT_REWARD_NOISE, "reward_noise", true, "reward_fn_path")                                \
+    X(VERDICT_ONE_ANSWER, "one_answer", true, "reward_fn_path")                                    \
     X(VERDICT_SAME_ANSWERS, "same_answers", true, "actor_rollout_ref.rollout.temperature")         \
     X(VERDICT_GROUPS_FLAT, "groups_flat", true, "algorithm.filter_groups.enable")                  \
     X(VERDICT_REPETITION, "repetition", true, "actor_rollout_ref.actor.optim.lr")                  \
@@ -28,10 +30,15 @@
     X(VERDICT_LENGTH_LIMIT, "length_limit", true, "data.max_response_length")                      \
     X(VERDICT_MEMORY, "memory", true, "actor_rollout_ref.actor.ppo_max_token_len_per_gpu")         \
     X(VERDICT_LOSS_JUMP, "loss_jump", true, "optim.lr")                                            \
+    X(VERDICT_ANSWERS_CUT, "answers_cut", false, "data.max_response_length")                       \
+    X(VERDICT_LENGTH_DRIFT, "length_drift", false, "actor_rollout_ref.actor.optim.lr")             \
+    X(VERDICT_LOSS_FLAT, "loss_flat", false, "optim.lr")                                           \
+    X(VERDICT_GROUPS_SOLVED, "groups_solved", false, "algorithm.filter_groups.enable")             \
     X(VERDICT_GROUPS_WASTED, "groups_wasted", false, "algorithm.filter_groups.enable")             \
     X(VERDICT_DATA_REPEATS, "data_repeats", false, "data.train_files")                             \
     X(VERDICT_CLIPPED, "clipped", false, "actor_rollout_ref.actor.clip_ratio")                     \
     X(VERDICT_STALE, "stale", false, "trainer.v1.sampler.max_off_policy_threshold")                \
+    X(VERDICT_FOLLOWS_ANSWER, "follows_answer", false, "reward_fn_path")                           \
     X(VERDICT_PARTED, "parted", false, "reward_fn_path")
 #define VERDICT_KIND_ROW(e, ...) e,
 enum verdict_kind { VERDICT_KIND_TABLE(VERDICT_KIND_ROW) VERDICT_KINDS };
@@ -39,7 +46,8 @@ enum verdict_kind { VERDICT_KIND_TABLE(VERDICT_KIND_ROW) VERDICT_KINDS };
 const char *verdict_kind_to_string(enum verdict_kind k);
 enum verdict_kind verdict_kind_from_string(const char *word); /* VERDICT_KINDS: none of them */
 bool verdict_kind_is_severe(enum verdict_kind k);
-const char *verdict_kind_key(enum verdict_kind k);
+/* is_sft: of a training on given answers, which has no actor. */
+const char *verdict_kind_key(enum verdict_kind k, bool is_sft);
 
 /* What a trend of memory is judged by, in GB as verl tells memory; 0: not known. */
 struct verdict_bounds {

@@ -44,7 +44,8 @@ const char *verdict_message(const struct verdict_item *item, char *text, size_t 
                   MESSAGE_ARGS(MESSAGE_NUM("step", item->onset), MESSAGE_STR("value", value),
                                MESSAGE_STR("base", base),
                                MESSAGE_STR("limit", isfinite(item->limit) ? limit : ""),
-                               MESSAGE_STR("metric", item->metric)));
+                               MESSAGE_STR("metric", item->metric),
+                               MESSAGE_STR("sft", item->is_sft ? "yes" : "")));
     return messages[item->kind];
 }
 
@@ -113,7 +114,7 @@ static void verdict_item_fill(struct item_page *p)
     const char *code = verdict_message(&p->item, args, sizeof(args));
     p->kind = verdict_kind_to_string(k);
     p->severity = verdict_kind_is_severe(k) ? "bad" : "warn";
-    p->key = verdict_kind_key(k);
+    p->key = verdict_kind_key(k, p->item.is_sft);
     p->metric = p->item.metric;
     training_message_say_text(&p->said, code, args);
 }

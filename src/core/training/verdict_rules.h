@@ -23,6 +23,9 @@ enum verdict_shape {
     /* Neither the figure nor `turn` is over limit in the mean of the newest `in`, while most groups
      * have different scores. */
     VERDICT_NEITHER,
+    /* The mean of the newest `in` is the first values' mean within factor times what chance gives,
+     * and no line through all that is kept explains more than limit. */
+    VERDICT_UNMOVED,
     /* The reward rose, and no validation of the newest `in` did. */
     VERDICT_REWARD_ALONE,
     /* A line through the values since they turned, `in` at least, meets its bound before the
@@ -37,6 +40,14 @@ enum verdict_rule_flags {
     VERDICT_SHOW_PERCENT = 1 << 3,  /* the value is a share */
     VERDICT_TURNS = 1 << 4,         /* it begins where the turn of `turn` is */
     VERDICT_UNLESS_SOLVED = 1 << 5, /* not while the reward is as good as it can be */
+    /* Not while no answer has scored yet, for so many steps as a hard task may need to begin. */
+    VERDICT_UNLESS_WAITS = 1 << 6,
+    VERDICT_UNLESS_FIRST = 1 << 7, /* a spike: not where no answer had scored before it */
+    VERDICT_OWN_SPREAD = 1 << 8,   /* of a level: by four spreads of this run beyond it, too */
+    VERDICT_RISEN = 1 << 9,        /* of a limit: the value is factor times the baseline, too */
+    VERDICT_WHILE_RISEN = 1 << 10, /* only where the reward has risen from its first values */
+    VERDICT_OR_GRADIENT = 1 << 11, /* of a spike: one is enough where the gradient has one, too */
+    VERDICT_SAYS_LENGTH = 1 << 12, /* told is the longest answer as the limit, and no baseline */
 };
 
 struct verdict_rule {
@@ -51,4 +62,4 @@ struct verdict_rule {
 };
 extern const struct verdict_rule verdict_rules[];
 extern const size_t verdict_rules_n;
-enum { VERDICT_RULES_MAX = 40 };
+enum { VERDICT_RULES_MAX = 56 };

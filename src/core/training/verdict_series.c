@@ -13,6 +13,8 @@ enum { TURN_BEFORE = 4, TURN_AFTER = 2 };
 
 void series_add(struct verdict_series *s, int64_t step, double value)
 {
+    if (!s->n)
+        s->first = step;
     if (s->n < SERIES_BASE)
         s->base[s->n] = value;
     s->v[s->n % SERIES_KEPT] = value;
@@ -99,6 +101,16 @@ double series_baseline(const struct verdict_series *s)
     for (size_t i = 0; i < SERIES_BASE; i++)
         v[i] = s->base[i];
     return median_of(v, SERIES_BASE);
+}
+
+double series_base_spread(const struct verdict_series *s)
+{
+    double v[SERIES_BASE], middle = series_baseline(s);
+    if (s->n < SERIES_BASE)
+        return NAN;
+    for (size_t i = 0; i < SERIES_BASE; i++)
+        v[i] = fabs(s->base[i] - middle);
+    return SIGMA * median_of(v, SERIES_BASE);
 }
 
 /* ---- lines ---- */

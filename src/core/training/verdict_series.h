@@ -10,8 +10,8 @@ enum { SERIES_KEPT = 64, SERIES_BASE = 10 };
 
 struct verdict_series {
     double v[SERIES_KEPT], base[SERIES_BASE];
-    int64_t step[SERIES_KEPT];
-    size_t n; /* values that ever came */
+    int64_t step[SERIES_KEPT], first; /* the step of the first one that ever came */
+    size_t n;                         /* values that ever came */
 };
 
 /* A finite value. */
@@ -30,6 +30,8 @@ double series_noise(const struct verdict_series *s, size_t count);
 
 /* The median of the first values that ever came; NaN until all of them are there. */
 double series_baseline(const struct verdict_series *s);
+/* Their spread about it, as series_spread(). */
+double series_base_spread(const struct verdict_series *s);
 
 /* Where the kept values begin to be others than before: two straight lines that fit them best, in
  * the logarithm where all values are above 0. The step at which the second one begins. */

@@ -12,22 +12,39 @@ enum {
     USUAL_LEAST = 12,
     BETTER = 10,    /* values of the reward that are held against as many before */
     LINE_AFTER = 2, /* of a trend: times the steps that were seen, where no end is known */
+    RAMP = 30,      /* values of memory at the start, which fills caches */
+    WAITS = 30,     /* values of the reward after which a hard task should have begun */
+    /* A long run's reward rises by less than its noise in so few values as above. */
+    LONG = 2 * SERIES_KEPT,
 };
 static const double SOLVED = 0.85;    /* of the best sample's score: there is no more to gain */
 static const double ALL_RIGHT = 0.98; /* a validation that cannot rise */
 static const double TIMES_USUAL = 5;  /* a spike is at least so many times what is usual */
 static const double LINE_FIT = 0.9;   /* the least share that a trend explains */
+static const double SLOW_FIT = 0.13;  /* of SERIES_KEPT values: three times the error of a slope */
+static const double NO_SCORE = 0.01;  /* of the range of the scores: no answer scores */
+static const double OWN_SPREADS = 4;
 
 static double signless(const struct verdict_rule *rule, double x)
 {
     return rule->flags & VERDICT_ABSOLUTE ? fabs(x) : x;
 }
 
-/* The mean of the newest n is near the best that any answer had. */
+/* The mean of the newest n is near the best score that any answer had. Where all answers always had
+ * the same score that says nothing. */
 static bool is_solved(const struct verdict *v, size_t n)
 {
-    double now = series_mean(&v->of[TRAIN_REWARD], 0, n);
-    return v->best_sample > 0 && now >= SOLVED * v->best_sample;
+    double now = series_mean(&v->of[TRAIN_REWARD], 0, n), best = v->best_sample;
+    return best > 0 && !(best <= v->least_sample) && now >= SOLVED * best;
+}
+
+/* In a long run: a line through all that is kept rises, and its newer half does not fall. */
+static bool is_rising_slowly(const struct verdict_series *s)
+{
+    if (s->n < LONG)
+        return false;
+    struct series_line all = series_line(s, SERIES_KEPT), half = series_line(s, SERIES_KEPT / 2);
+    return all.slope > 0 && all.fit > SLOW_FIT && half.slope > -all.slope;
 }
 
 /* The reward rises, or is as good as it can be. */
@@ -40,7 +57,47 @@ static bool is_better(const struct verdict *v)
         return false;
     double now = series_mean(s, 0, n), before = series_mean(s, n, n);
     double error = series_noise(s, 2 * n) * sqrt(2.0 / (double)n);
-    return is_solved(v, n) || now - before > fmax(1.5 * error, 0.01 * fabs(before));
+    return is_solved(v, n) || now - before > fmax(1.5 * error, 0.01 * fabs(before)) ||
+           is_rising_slowly(s);
+}
+
+/* A reward at which no answer scores; a constant above 0 is another matter. */
+static bool is_no_score(const struct verdict *v, double reward)
+{
+    double floor = fmin(v->least_sample, 0), best = fmax(v->best_sample, 0);
+    return reward - floor <= NO_SCORE * (best - floor);
+}
+
+/* No answer has scored yet, and there were few steps: the task may be a hard one. */
+static bool is_waiting(const struct verdict *v)
+{
+    const struct verdict_series *s = &v->of[TRAIN_REWARD];
+    return s->n && s->n < WAITS && is_no_score(v, series_median(s, 0, WAITS));
+}
+
+/* Until the newest few values no answer had scored. */
+static bool is_first_score(const struct verdict *v)
+{
+    const struct verdict_series *s = &v->of[TRAIN_REWARD];
+    return series_count(s) > NEWEST && is_no_score(v, series_median(s, NEWEST, USUAL));
+}
+
+/* The reward is more than its first values were. */
+static bool has_risen(const struct verdict *v)
+{
+    const struct verdict_series *s = &v->of[TRAIN_REWARD];
+    double base = series_baseline(s), now = series_mean(s, 0, NEWEST);
+    return now - base > fmax(0.1 * fabs(base), 3 * series_noise(s, USUAL) / sqrt(NEWEST));
+}
+
+/* Something that makes a figure beyond its limit a healthy one. */
+static bool is_excused(const struct verdict *v, unsigned flags)
+{
+    return (flags & VERDICT_UNLESS_BETTER && is_better(v)) ||
+           (flags & VERDICT_UNLESS_SOLVED && is_solved(v, NEWEST)) ||
+           (flags & VERDICT_UNLESS_WAITS && is_waiting(v)) ||
+           (flags & VERDICT_UNLESS_FIRST && is_first_score(v)) ||
+           (flags & VERDICT_WHILE_RISEN && !has_risen(v));
 }
 
 static int64_t turn_of(const struct verdict *v, const struct verdict_rule *rule)
@@ -74,7 +131,13 @@ static bool holds_limit(const struct verdict *v,
     ret->value = series_median(s, 0, rule->of);
     ret->base = series_baseline(s);
     ret->limit = rule->limit;
-    return beyond >= rule->of && !(rule->flags & VERDICT_UNLESS_SOLVED && is_solved(v, NEWEST));
+    if (rule->flags & VERDICT_RISEN && !(ret->value >= rule->factor * ret->base))
+        return false;
+    if (rule->flags & VERDICT_SAYS_LENGTH) {
+        ret->base = NAN;
+        ret->limit = series_median(&v->of[TRAIN_LENGTH_MOST], 0, rule->in);
+    }
+    return beyond >= rule->of;
 }
 
 /* ---- the run's own ---- */
@@ -90,10 +153,12 @@ static bool holds_level(const struct verdict *v,
     if (series_count(s) < least)
         return false;
     double base = is_usual ? series_median(s, USUAL_BACK, USUAL) : series_baseline(s);
-    double now = series_median(s, 0, NEWEST);
-    bool is = is_over ? now >= rule->factor * base && now >= base + rule->limit
-                      : base > 0 && now <= rule->factor * base && now <= base - rule->limit;
-    if (!is || (rule->flags & VERDICT_UNLESS_BETTER && is_better(v)))
+    double now = series_median(s, 0, NEWEST), apart = rule->limit;
+    if (rule->flags & VERDICT_OWN_SPREAD)
+        apart = fmax(apart, OWN_SPREADS * fmax(series_base_spread(s), series_noise(s, USUAL)));
+    bool is = is_over ? now >= rule->factor * base && now >= base + apart
+                      : base > 0 && now <= rule->factor * base && now <= base - apart;
+    if (!is)
         return false;
     ret->value = now;
     ret->base = base;
@@ -101,16 +166,37 @@ static bool holds_level(const struct verdict *v,
     return true;
 }
 
-static bool holds_spike(const struct verdict_series *s,
+static double spike_limit(const struct verdict_series *s, const struct verdict_rule *rule)
+{
+    double usual = signless(rule, series_median(s, rule->in, USUAL));
+    double spread = series_spread(s, rule->in, USUAL);
+    return fmax(usual + rule->factor * spread, TIMES_USUAL * usual);
+}
+
+/* The gradient has one at this step, too. */
+static bool is_spike_of_gradient(const struct verdict *v,
+                                 const struct verdict_rule *rule,
+                                 int64_t step)
+{
+    const struct verdict_series *s = &v->of[TRAIN_GRAD_NORM];
+    if (series_count(s) < rule->in + USUAL_LEAST)
+        return false;
+    double limit = spike_limit(s, rule);
+    for (size_t i = 0; i < rule->in; i++)
+        if (series_step(s, i) == step)
+            return series_at(s, i) > limit;
+    return false;
+}
+
+static bool holds_spike(const struct verdict *v,
                         const struct verdict_rule *rule,
                         struct verdict_hold *ret)
 {
-    size_t beyond = 0;
+    const struct verdict_series *s = &v->of[rule->figure];
+    size_t beyond = 0, of = rule->of;
     if (series_count(s) < rule->in + USUAL_LEAST)
         return false;
-    double usual = signless(rule, series_median(s, rule->in, USUAL));
-    double spread = series_spread(s, rule->in, USUAL);
-    double limit = fmax(usual + rule->factor * spread, fmax(TIMES_USUAL * usual, rule->limit));
+    double limit = fmax(spike_limit(s, rule), rule->limit);
     for (size_t i = 0; i < rule->in; i++) {
         double x = signless(rule, series_at(s, i));
         if (x <= limit)
@@ -118,8 +204,19 @@ static bool holds_spike(const struct verdict_series *s,
         ret->value = beyond++ ? fmax(ret->value, x) : x;
         ret->onset = series_step(s, i);
     }
-    ret->base = usual;
-    return beyond >= rule->of;
+    ret->base = signless(rule, series_median(s, rule->in, USUAL));
+    if (rule->flags & VERDICT_OR_GRADIENT && beyond && is_spike_of_gradient(v, rule, ret->onset))
+        of = 1;
+    return beyond >= of;
+}
+
+/* Did it have another value than x, which its newest `same` values are? */
+static bool has_been_other(const struct verdict_series *s, size_t same, double x)
+{
+    size_t i = 0;
+    while (i < s->n && i < SERIES_BASE && fabs(s->base[i] - x) <= 1e-9 * fabs(x))
+        i++;
+    return series_count(s) > same || (i < s->n && i < SERIES_BASE);
 }
 
 static bool holds_constant(const struct verdict *v,
@@ -136,10 +233,29 @@ static bool holds_constant(const struct verdict *v,
     if (same < rule->in)
         return false;
     /* What rose to its best and stays there is solved. */
-    if (rule->flags & VERDICT_AT_ITS_BEST && s->n > same && x >= SOLVED * v->best_sample)
+    if (rule->flags & VERDICT_AT_ITS_BEST && x >= SOLVED * v->best_sample &&
+        has_been_other(s, same, x))
         return false;
     ret->value = x;
     ret->onset = series_step(s, same - 1);
+    return true;
+}
+
+static bool holds_unmoved(const struct verdict *v,
+                          const struct verdict_rule *rule,
+                          struct verdict_hold *ret)
+{
+    const struct verdict_series *s = &v->of[rule->figure];
+    size_t all = series_count(s);
+    if (s->n < 4 * rule->in) /* a slow one has moved by then */
+        return false;
+    double base = series_baseline(s), now = series_mean(s, 0, rule->in);
+    double error = series_noise(s, all) * sqrt(1.0 / SERIES_BASE + 1.0 / (double)rule->in);
+    if (!(fabs(now - base) <= rule->factor * error) || series_line(s, all).fit > rule->limit)
+        return false;
+    ret->value = now;
+    ret->base = base;
+    ret->onset = s->first;
     return true;
 }
 
@@ -175,6 +291,26 @@ static bool holds_neither(const struct verdict *v,
 
 /* ---- reward against validation ---- */
 
+/* Rose it in its newest n values, or can it not rise any more? */
+static bool validation_rose(const struct verdict_validation *x, size_t n)
+{
+    double best = -INFINITY;
+    if (x->n <= n || n >= VALIDATION_KEPT)
+        return false;
+    double first = x->v[(x->n - 1 - n) % VALIDATION_KEPT];
+    for (size_t i = 0; i < n; i++)
+        best = fmax(best, x->v[(x->n - 1 - i) % VALIDATION_KEPT]);
+    return best > first + 0.01 * fabs(first) || fmax(first, best) >= ALL_RIGHT;
+}
+
+static bool has_validation_risen(const struct verdict *v, size_t n)
+{
+    size_t i = 0;
+    while (i < v->n_validations && !validation_rose(&v->validations[i], n))
+        i++;
+    return i < v->n_validations;
+}
+
 static bool holds_alone(const struct verdict *v,
                         const struct verdict_rule *rule,
                         struct verdict_hold *ret)
@@ -182,14 +318,11 @@ static bool holds_alone(const struct verdict *v,
     const struct verdict_series *val = &v->of[rule->figure], *s = &v->of[TRAIN_REWARD];
     if (series_count(val) < rule->in + 1 || !series_count(s))
         return false;
-    double first = series_at(val, rule->in), best = -INFINITY;
-    for (size_t i = 0; i < rule->in; i++)
-        best = fmax(best, series_at(val, i));
     int64_t then = series_step(val, rule->in);
     double was = v->reward_at[(val->n - 1 - rule->in) % SERIES_KEPT];
     double now = v->reward_at[(val->n - 1) % SERIES_KEPT];
     double least = fmax(rule->factor * fabs(was), 4 * series_noise(s, USUAL) / sqrt(NEWEST));
-    if (best > first + 0.01 * fabs(first) || fmax(first, best) >= ALL_RIGHT || !(now - was > least))
+    if (!(now - was > least) || has_validation_risen(v, rule->in))
         return false;
     ret->onset = then;
     ret->value = now;
@@ -209,13 +342,18 @@ static size_t count_since(const struct verdict_series *s, int64_t step)
     return n;
 }
 
-/* Since it turned, or of all values where that is too short or not straight. */
+/* Since it turned, or of the newest `all` values where that is too short or not straight. */
 static struct series_line line_since(const struct verdict_series *s,
                                      const struct verdict_rule *rule,
+                                     size_t all,
                                      int64_t *ret_from)
 {
     int64_t turn = series_turn(s);
-    size_t all = series_count(s), since = count_since(s, turn);
+    size_t since = count_since(s, turn);
+    if (since > all) {
+        since = all;
+        turn = series_step(s, all - 1);
+    }
     struct series_line line = series_line(s, since);
     *ret_from = turn;
     if (since >= rule->in && line.fit >= LINE_FIT)
@@ -230,9 +368,11 @@ static bool holds_trend(const struct verdict *v,
 {
     const struct verdict_series *s = &v->of[rule->figure];
     double bound = rule->figure == TRAIN_GPU_MEMORY ? v->bounds.gpu_gb : v->bounds.host_gb;
-    if (series_count(s) < 2 * rule->in || bound <= 0)
+    size_t all = s->n > RAMP ? s->n - RAMP : 0;
+    all = all < series_count(s) ? all : series_count(s);
+    if (all < rule->in || bound <= 0)
         return false;
-    struct series_line line = line_since(s, rule, &ret->onset);
+    struct series_line line = line_since(s, rule, all, &ret->onset);
     double now = series_median(s, 0, NEWEST);
     double at = (double)series_step(s, 0) + (bound - now) / line.slope;
     double end = v->bounds.total ? (double)v->bounds.total : (double)(LINE_AFTER * v->step);
@@ -244,14 +384,10 @@ static bool holds_trend(const struct verdict *v,
     return true;
 }
 
-bool verdict_rule_holds(const struct verdict *v,
+static bool shape_holds(const struct verdict *v,
                         const struct verdict_rule *rule,
                         struct verdict_hold *ret)
 {
-    const struct verdict_series *s = &v->of[rule->figure];
-    ret->base = ret->limit = ret->value = NAN;
-    if (!s->n)
-        return false;
     switch (rule->shape) {
     case VERDICT_ABOVE:
     case VERDICT_BELOW:
@@ -262,9 +398,11 @@ bool verdict_rule_holds(const struct verdict *v,
     case VERDICT_UNDER_USUAL:
         return holds_level(v, rule, ret);
     case VERDICT_SPIKE:
-        return holds_spike(s, rule, ret);
+        return holds_spike(v, rule, ret);
     case VERDICT_CONSTANT:
         return holds_constant(v, rule, ret);
+    case VERDICT_UNMOVED:
+        return holds_unmoved(v, rule, ret);
     case VERDICT_NEITHER:
         return holds_neither(v, rule, ret);
     case VERDICT_REWARD_ALONE:
@@ -273,4 +411,12 @@ bool verdict_rule_holds(const struct verdict *v,
         return holds_trend(v, rule, ret);
     }
     return false;
+}
+
+bool verdict_rule_holds(const struct verdict *v,
+                        const struct verdict_rule *rule,
+                        struct verdict_hold *ret)
+{
+    ret->base = ret->limit = ret->value = NAN;
+    return v->of[rule->figure].n && shape_holds(v, rule, ret) && !is_excused(v, rule->flags);
 }

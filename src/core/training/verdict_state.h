@@ -5,6 +5,18 @@
 #include "core/training/verdict_rules.h"
 #include "core/training/verdict_series.h"
 
+enum {
+    VALIDATIONS_MAX = 16, /* benchmarks of one training; more are not looked at */
+    VALIDATION_KEPT = 8,
+};
+
+/* The newest values of one benchmark. */
+struct verdict_validation {
+    char name[METRIC_NAME_MAX + 1];
+    double v[VALIDATION_KEPT];
+    size_t n; /* that ever came */
+};
+
 /* What one rule came to. */
 struct verdict_hold {
     bool seen, stands;
@@ -19,15 +31,19 @@ struct verdict {
     const char *name[TRAINING_FIGURES]; /* under which it was told last; NULL: never. Of
                                            training_names */
     char validation[METRIC_NAME_MAX + 1];
+    struct verdict_validation validations[VALIDATIONS_MAX];
+    size_t n_validations;
     double reward_at[SERIES_KEPT]; /* about each kept validation, in its place; NaN: none yet */
     struct verdict_hold holds[VERDICT_RULES_MAX];
     struct verdict_hold not_finite, fell; /* by the watch */
-    double best_sample;                   /* the greatest score of an answer; NaN */
+    double best_sample, least_sample;     /* the greatest and smallest score of an answer; NaN */
     struct verdict_bounds bounds;
     bool has_gap; /* a figure of the gap was ever other than 0 */
     int64_t steps, step;
 };
 
+/* It is on given answers: it has no actor, no reward and no samples. */
+bool verdict_is_sft(const struct verdict *v);
 /* Does the rule hold now? Fills onset, value, base and limit of ret. */
 bool verdict_rule_holds(const struct verdict *v,
                         const struct verdict_rule *rule,

@@ -48,6 +48,7 @@ struct metric_reader {
     void *more_arg;
     int64_t more_after; /* the step that it was taken of last, or before the first of the attempt */
     bool has_begun;     /* the attempt told of a step of training */
+    uint64_t most;      /* bytes of a source of an attempt */
     uint64_t merged_bytes;
     struct buf out; /* belongs at merged_bytes */
     char *chunk;
@@ -84,6 +85,7 @@ struct metric_reader *metric_reader_new(const char *root, const char *job)
                                 .job = xstrdup(job),
                                 .on = watching_new(),
                                 .k = 1,
+                                .most = UINT64_MAX,
                                 .out = BUF_INIT(OUT_MAX)};
     return r;
 }
@@ -92,6 +94,11 @@ void metric_reader_set_more(struct metric_reader *r, metric_more_f next, void *a
 {
     r->more = next;
     r->more_arg = arg;
+}
+
+void metric_reader_set_most(struct metric_reader *r, uint64_t bytes)
+{
+    r->most = bytes;
 }
 
 void metric_reader_free(struct metric_reader *r)
@@ -433,6 +440,10 @@ static int metricfile_read_source(struct metric_reader *r,
     _cleanup_(closep) int fd = -1;
     uint64_t size = 0;
     *ret_used = 0;
+    if (src->read >= r->most) {
+        t->pass->is_cut = true;
+        return 0;
+    }
     int x = open_source(r, path, &fd, &size);
     if (x == -ENOENT || x == -ELOOP || x == -EINVAL)
         return 0;
@@ -441,7 +452,7 @@ static int metricfile_read_source(struct metric_reader *r,
                               MESSAGE_ARGS(MESSAGE_STR("path", path ? path : ATTEMPT_LOG),
                                            MESSAGE_STR("why", strerror(-x))));
     if (size < src->offset)
-        *src = (struct metricread_source){0}; /* begun anew */
+        *src = (struct metricread_source){.read = src->read}; /* begun anew */
     if (size == src->size && !final)
         return 0;
     struct metricread_source before = *src;

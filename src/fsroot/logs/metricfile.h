@@ -6,7 +6,8 @@
  * is new is read. The merged file says of each line where in its source it came from, so it is
  * all that a reader needs to go on after a restart: nothing is lost and nothing doubled. When an
  * attempt begins at a step that older ones had passed, the file is written anew with their lines
- * from there on marked. Every call may block. */
+ * from there on marked. An attempt's file and log are read as far as a ceiling, holes of a sparse
+ * file left out. Every call may block. */
 #pragma once
 #include "base/clock.h"
 #include "base/err.h"
@@ -22,6 +23,8 @@ void metric_reader_free(struct metric_reader *r); /* NULL is fine */
 /* Another source of values for steps that an attempt has told of: the first record of a step behind
  * `after`, up to `last`, which the pass releases. False: there is none now. */
 typedef bool (*metric_more_f)(int64_t after, int64_t last, struct metric_record *ret, void *arg);
+/* Bytes that are read of the file of an attempt, and as many of its log; none is no ceiling. */
+void metric_reader_set_most(struct metric_reader *r, uint64_t bytes);
 /* Before the first pass. A step's values are taken once a newer step was told, so that what they
  * are made of is there; each step once, in their order. What comes later than that is left out. */
 void metric_reader_set_more(struct metric_reader *r, metric_more_f next, void *arg);
@@ -29,6 +32,7 @@ void metric_reader_set_more(struct metric_reader *r, metric_more_f next, void *a
 struct metric_pass {
     bool more;      /* the pass had its fill: there is more to read now */
     size_t records; /* new ones */
+    bool is_cut;    /* the attempt says more than is read of one */
 };
 
 /* Read what the attempts up to this one have said since the last pass. ended: the last one writes

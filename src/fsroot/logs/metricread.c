@@ -111,6 +111,20 @@ static void metricread_take_lines(const char *text,
     }
 }
 
+/* How many whole chunks from here on are of a hole, or 0: it is data, the log's, or the file system
+ * does not say. */
+static uint64_t metricread_hole(const struct metricread_origin *from, uint64_t offset)
+{
+    uint64_t size = 0, data;
+    if (from->fd < 0 || metricread_size(from->fd, &size) < 0 || size <= offset)
+        return 0;
+    off_t at = lseek(from->fd, (off_t)offset, SEEK_DATA);
+    if (at < 0 && errno != ENXIO)
+        return 0;
+    data = at < 0 ? size : (uint64_t)at; /* the hole goes to the end */
+    return data > offset ? (data - offset) / METRICREAD_CHUNK : 0;
+}
+
 int metricread_chunk(const struct metricread_origin *from,
                      struct metricread_source *src,
                      char *chunk,
@@ -120,12 +134,16 @@ int metricread_chunk(const struct metricread_origin *from,
 {
     struct logread_part part = {0};
     size_t begin = 0;
+    uint64_t hole = metricread_hole(from, src->offset);
+    src->offset += hole * METRICREAD_CHUNK;
+    src->skipping = src->skipping || hole;
     int x = metricread_read_at(from, src->offset, chunk, METRICREAD_CHUNK, &part);
     *ret_used = 0;
     if (x < 0 || !part.n)
         return x;
     size_t n = part.n;
     uint64_t base = part.offset;
+    src->read += n;
     src->skipping = src->skipping && base == src->offset;
     if (src->skipping) {
         const char *nl = memchr(chunk, '\n', n);

@@ -19,6 +19,7 @@ struct metricread_origin {
 
 struct metricread_source {
     uint64_t offset, size; /* size: when it was last read to its end */
+    uint64_t read;         /* bytes, without the holes that were passed over */
     bool skipping;         /* inside of a line that is too long */
 };
 
@@ -29,9 +30,10 @@ struct metricread_sink {
     void *arg;
 };
 
-/* Reads one chunk of a source from its offset on. final: a last line without a newline counts as
- * a line, and so does a line before a gap. *ret_used: 0 when no more can be used now. Returns a
- * negative errno on failure. */
+/* Reads one chunk of a source from its offset on, behind the hole of a file where one is as large
+ * as a chunk: that is inside of a line, which is too long. final: a last line without a newline
+ * counts as a line, and so does a line before a gap. *ret_used: 0 when no more can be used now.
+ * Returns a negative errno on failure. */
 must_check int metricread_chunk(const struct metricread_origin *from,
                                 struct metricread_source *src,
                                 char *chunk, /* METRICREAD_CHUNK bytes */

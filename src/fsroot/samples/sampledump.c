@@ -92,6 +92,10 @@ static int sampledumps_list_kind(const struct rootdir *dir,
         struct sampledump found = {.kind = kind, .step = sampledump_step(e->d_name)};
         if (found.step < 0 || rootdir_look(dir, e->d_name, &st) < 0 || !S_ISREG(st.st_mode))
             continue;
+        if (st.st_nlink > 1) { /* one file by many names would be indexed as often */
+            d->linked++;
+            continue;
+        }
         sampledump_fill(&found, &st);
         sampledumps_add(d, &found);
     }
@@ -153,7 +157,7 @@ int sampledump_open(const char *root, const char *job, const struct sampledump *
     int fd = rootdir_open_file(&dir, name, err);
     if (fd < 0)
         return fd;
-    if (fstat(fd, &st) == 0)
+    if (fstat(fd, &st) == 0 && st.st_nlink <= 1)
         sampledump_fill(&now, &st);
     if (sampledump_is_same(d, &now))
         return fd;

@@ -20,7 +20,7 @@ extern const char *const sample_kind_names[]; /* NULL ends them */
 
 enum {
     SAMPLEDUMPS_MAX = 20000,       /* names in one directory that are looked at */
-    SAMPLEDUMP_LINES_MAX = 1 << 20 /* of one dump; what follows is not read */
+    SAMPLEDUMP_LINES_MAX = 1 << 17 /* of one dump; what follows is not read */
 };
 #define SAMPLEDUMP_BYTES_MAX (2ULL << 30) /* of one dump, likewise */
 
@@ -38,7 +38,8 @@ bool sampledump_is_before(const struct sampledump *a, const struct sampledump *b
 struct sampledumps {
     struct sampledump *v; /* by kind, then the newest step first */
     size_t n, cap;
-    bool is_cut; /* there are more */
+    size_t linked; /* files that have another name, too: they are left out */
+    bool is_cut;   /* there are more */
 };
 /* A job without any has none. */
 must_check int sampledumps_list(const char *root,
@@ -47,7 +48,8 @@ must_check int sampledumps_list(const char *root,
                                 struct err *err);
 void sampledumps_release(struct sampledumps *d);
 
-/* A descriptor. -ESTALE: it is another file by now, or longer or shorter. */
+/* A descriptor. -ESTALE: it is another file by now, or longer or shorter, or has another
+ * name, too. */
 must_check int sampledump_open(const char *root,
                                const char *job,
                                const struct sampledump *d,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/digest/crc.h"
@@ -369,9 +370,67 @@ static int sampleindex_add_gone(int fd, const struct sampledump *d, uint64_t *en
                  : 0;
 }
 
-/* x has only the dumps that are as the list has them; those that are gone are noted at *end.
- * *ret_spare: bytes of blocks that count no more. */
+static uint64_t sampleindex_block_bytes(const struct sampleindex_dump *d)
+{
+    return sizeof(struct sampleindex_head) + d->n * sizeof(struct sampleindex_record);
+}
+
+static uint64_t sampleindex_ceiling(uint64_t said, uint64_t otherwise)
+{
+    return said ? said : otherwise;
+}
+
+/* ---- what may be added ---- */
+
+struct sampleindex_beside {
+    const char *name; /* the one that is not counted */
+    uint64_t bytes;
+};
+
+static bool sampleindex_count_beside(int dir, const char *name, void *arg)
+{
+    struct sampleindex_beside *b = arg;
+    struct stat st;
+    if (!str_eq(name, b->name) && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(st.st_mode))
+        b->bytes += (uint64_t)st.st_size;
+    return true;
+}
+
+/* Bytes of the other indexes in its directory. */
+static uint64_t sampleindex_others(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct sampleindex_beside b = {.name = slash + 1};
+    _cleanup_(freep) char *dir = xstrndup(path, (size_t)(slash - path));
+    file_each_name(dir, sampleindex_count_beside, &b);
+    return b.bytes;
+}
+
+/* The limit that keeps the next dump out; 0: none. index: bytes of what counts, newer ones first.
+ * all: of all indexes of the user, as they are on disk. */
+static unsigned sampleindex_limit(const struct sampleindex_update *u,
+                                  int fd,
+                                  uint64_t index,
+                                  uint64_t all)
+{
+    struct statvfs vfs;
+    uint64_t least = sampleindex_ceiling(u->free_bytes, SAMPLEINDEX_FREE_BYTES);
+    if (index >= sampleindex_ceiling(u->job_bytes, SAMPLEINDEX_JOB_BYTES))
+        return SAMPLEINDEX_JOB_FULL;
+    if (all >= sampleindex_ceiling(u->user_bytes, SAMPLEINDEX_USER_BYTES))
+        return SAMPLEINDEX_USER_FULL;
+    bool is_full = fstatvfs(fd, &vfs) == 0 && (uint64_t)vfs.f_bavail * vfs.f_frsize < least;
+    return is_full ? SAMPLEINDEX_DISK_FULL : 0;
+}
+
+/* ---- an update ---- */
+
+/* x has only the dumps that are as the list has them, as far as an index goes: the older ones
+ * count no more. Those that are gone are noted at *end. *ret_spare: bytes of blocks that count no
+ * more. */
 static int sampleindex_drop_others(struct sampleindex *x,
+                                   uint64_t most,
                                    const struct sampledumps *list,
                                    uint64_t *end,
                                    uint64_t *ret_spare,
@@ -389,7 +448,9 @@ static int sampleindex_drop_others(struct sampleindex *x,
             r = sampleindex_add_gone(x->fd, d, end, err);
         if (is_there ? !sampledump_is_same(&list->v[at], d) : !list->is_cut)
             continue;
-        used += sizeof(struct sampleindex_head) + x->v[i].n * sizeof(struct sampleindex_record);
+        if (used >= most)
+            continue;
+        used += sampleindex_block_bytes(&x->v[i]);
         x->v[kept++] = x->v[i];
     }
     x->n = kept;
@@ -405,7 +466,7 @@ static int sampleindex_add_missing(const struct sampleindex *x,
                                    uint64_t *end,
                                    struct err *err)
 {
-    uint64_t total = 0;
+    uint64_t total = 0, index = 0, others = sampleindex_others(u->path);
     int r = 0;
     for (size_t i = 0; i < list->n && r == 0; i++) {
         const struct sampledump *d = &list->v[i];
@@ -417,21 +478,34 @@ static int sampleindex_add_missing(const struct sampleindex *x,
             u->is_cut = true;
             break;
         }
-        if (has && sampledump_is_same(&has->file, d))
+        if (has && sampledump_is_same(&has->file, d)) {
+            index += sampleindex_block_bytes(has);
             continue;
-        if (u->read >= u->budget) {
+        }
+        unsigned limit = sampleindex_limit(u, x->fd, index, others + *end);
+        if (limit) {
+            u->limits |= limit;
+            u->is_cut = true;
+            break;
+        }
+        if (u->read >= u->budget || (u->stop && atomic_load(u->stop))) {
             u->pending += bytes;
             continue;
         }
+        uint64_t before = *end;
         u->read += bytes ? bytes : 1;
         r = sampleindex_add(x->fd, u, d, end, err);
+        index += *end - before;
     }
     return r;
 }
 
+/* *is_anew: set where it was written anew instead, as much of it counts no more: then it is to be
+ * opened again. NULL: it is not. */
 static int sampleindex_update_locked(int fd,
                                      struct sampleindex_update *u,
                                      const struct sampledumps *list,
+                                     bool *is_anew,
                                      struct err *err)
 {
     struct sampleindex x = {.fd = fd};
@@ -442,12 +516,15 @@ static int sampleindex_update_locked(int fd,
     if (ftruncate(fd, (off_t)whole) < 0) /* what is torn would hide what is added */
         r = err_set(err, -errno, "cannot cut '%s' back: %s", u->path, strerror(errno));
     if (r == 0)
-        r = sampleindex_drop_others(&x, list, &whole, &spare, err);
-    if (r == 0)
-        r = sampleindex_add_missing(&x, u, list, &whole, err);
+        r = sampleindex_drop_others(&x, sampleindex_ceiling(u->job_bytes, SAMPLEINDEX_JOB_BYTES),
+                                    list, &whole, &spare, err);
     bool is_wide = (spare > SLACK && spare > whole / 2) || blocks > BLOCKS_MAX / 2;
-    if (r == 0 && !u->read && is_wide) /* x has all that counts, as nothing was added */
+    if (r == 0 && is_anew && is_wide) {
         r = sampleindex_compact(&x, u->path, err);
+        *is_anew = r == 0;
+    } else if (r == 0) {
+        r = sampleindex_add_missing(&x, u, list, &whole, err);
+    }
     free(x.v);
     return r;
 }
@@ -462,14 +539,17 @@ int sampleindex_run_update(struct sampleindex_update *u, struct err *err)
     if (r < 0)
         return r;
     u->is_cut = list.is_cut;
-    _cleanup_(closep) int fd = -1;
+    u->limits = list.linked ? SAMPLEINDEX_LINKED : 0;
     if (list.n)
         r = file_mkdirs(dir, 0700, err);
-    if (r == 0)
-        r = fd = sampleindex_lock(u->path, list.n > 0, err);
+    bool is_anew = true;
+    for (int turn = 0; turn < 2 && is_anew && r == 0; turn++) {
+        is_anew = false;
+        _cleanup_(closep) int fd = r = sampleindex_lock(u->path, list.n > 0, err);
+        if (fd >= 0)
+            r = sampleindex_update_locked(fd, u, &list, turn ? NULL : &is_anew, err);
+    }
     u->is_busy = r == -EWOULDBLOCK;
-    if (fd >= 0)
-        r = sampleindex_update_locked(fd, u, &list, err);
     sampledumps_release(&list);
     return u->is_busy || r == -ENOENT ? 0 : r; /* without an index nothing is in it */
 }
@@ -486,7 +566,27 @@ static bool sampleindex_sweep_file(int dir, const char *name, void *arg)
     return true;
 }
 
+struct sampleindex_sweep {
+    const char *dir;
+    int64_t since;
+};
+
+static bool sampleindex_sweep_user(int dir, const char *name, void *arg)
+{
+    struct sampleindex_sweep *w = arg;
+    _cleanup_(freep) char *path = xasprintf("%s/%s", w->dir, name);
+    struct stat st;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return true;
+    if (S_ISDIR(st.st_mode))
+        file_each_name(path, sampleindex_sweep_file, &w->since);
+    else
+        (void)unlinkat(dir, name, 0); /* of an argusd that had them all in one place */
+    return true;
+}
+
 void sampleindex_sweep(const char *dir, int64_t since)
 {
-    file_each_name(dir, sampleindex_sweep_file, &since);
+    struct sampleindex_sweep w = {.dir = dir, .since = since};
+    file_each_name(dir, sampleindex_sweep_user, &w);
 }

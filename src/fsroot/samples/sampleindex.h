@@ -5,6 +5,8 @@
  *
  * Numbers are little-endian, as on all machines we run on. Blocking. */
 #pragma once
+#include <stdatomic.h>
+
 #include "core/sample/sample_order.h"
 #include "fsroot/samples/sampledump.h"
 
@@ -42,17 +44,34 @@ must_check int sampleindex_places(const struct sampleindex *x,
                                   struct sample_place **ret,
                                   struct err *err);
 
+/* What keeps dumps out of the index. */
+enum sampleindex_limits {
+    SAMPLEINDEX_JOB_FULL = 1 << 0,  /* the older ones: of the index of one job */
+    SAMPLEINDEX_USER_FULL = 1 << 1, /* of the indexes beside it, which are its user's, with it */
+    SAMPLEINDEX_DISK_FULL = 1 << 2, /* too little is free where the index is */
+    SAMPLEINDEX_LINKED = 1 << 3,    /* files that have more than one name */
+    SAMPLEINDEX_LIMITS_END = 1 << 4,
+};
+#define SAMPLEINDEX_JOB_BYTES (1ULL << 30)
+#define SAMPLEINDEX_USER_BYTES (8ULL << 30)
+#define SAMPLEINDEX_FREE_BYTES (1ULL << 30)
+
 /* Brings the index up to the dumps, the newest step first, and reads `budget` bytes of dumps or a
- * few more. Another one who does so is not waited for: then nothing is done. */
+ * few more. Another one who does so is not waited for: then nothing is done. The directory of the
+ * index has the indexes of one user alone. */
 struct sampleindex_update {
     const char *root, *job, *path;
     uint64_t budget;
+    const atomic_bool *stop;                    /* it ends before the next dump; NULL: never */
+    uint64_t job_bytes, user_bytes, free_bytes; /* 0: as above */
     /* Results. */
+    unsigned limits;        /* enum sampleindex_limits that it met */
     uint64_t read, pending; /* bytes that were read, and that are not in the index yet */
     bool is_cut;            /* there are more dumps than are looked at */
     bool is_busy;           /* another one is at it */
 };
 must_check int sampleindex_run_update(struct sampleindex_update *u, struct err *err);
 
-/* Removes the indexes in the directory that nobody used since then (seconds of wall time). */
+/* Removes the indexes of all users, each in his directory below this one, that nobody used since
+ * then (seconds of wall time). */
 void sampleindex_sweep(const char *dir, int64_t since);

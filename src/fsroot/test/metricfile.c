@@ -4,6 +4,7 @@
 #include "fsroot/logs/metricfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/test/unit_look.h"
 #include "base/unit_dir.h"
@@ -383,10 +384,55 @@ static void a_failed_look_is_no_missing_file(void **state)
     metric_reader_free(r);
 }
 
+/* A terabyte of nothing is passed over, where the file system says so; else as far as the ceiling.
+ */
+static void holes_are_passed_over(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    _cleanup_(freep) char *path = xasprintf("%s/" FILE1, root);
+    append(root, FILE1, "{\"step\": 1, \"data\": {\"a\": 1}}\n");
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    bool tells = lseek(fd, 0, SEEK_HOLE) >= 0 && ftruncate(fd, 1LL << 40) == 0 &&
+                 lseek(fd, 1LL << 30, SEEK_DATA) < 0;
+    close(fd);
+    metric_reader_set_most(r, 64 << 20);
+    assert_int_equal(pass(r, 1, false), 1);
+    append(root, FILE1, "\n{\"step\": 2, \"data\": {\"a\": 2}}\n");
+    assert_int_equal(pass(r, 1, false), tells ? 1 : 0);
+    assert_int_equal(step_of(r), tells ? 2 : 1);
+    metric_reader_free(r);
+}
+
+static void an_attempt_has_a_ceiling(void **state)
+{
+    const char *root = *state;
+    struct metric_reader *r = metric_reader_new(root, "j");
+    struct metric_pass p;
+    struct buf noise = BUF_INIT(8 << 20);
+    while (noise.len < 6 << 20)
+        (void)buf_adds(&noise, "a line of a log that tells nothing\n");
+    append(root, LOG1, "step:1 - a:1\n");
+    append(root, LOG1, buf_str(&noise));
+    append(root, LOG1, "step:2 - a:2\n");
+    metric_reader_set_most(r, 4 << 20);
+    assert_int_equal(metric_reader_pass(r, 1, false, 5 * USEC_SEC, &p, NULL), 0);
+    assert_true(p.is_cut && !p.more);
+    assert_int_equal(step_of(r), 1);
+    append(root, FILE2, "{\"step\": 2, \"data\": {\"a\": 2}}\n");
+    assert_int_equal(pass(r, 2, false), 1); /* each attempt has its own */
+    assert_int_equal(step_of(r), 2);
+    metric_reader_free(r);
+    buf_release(&noise);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_failed_look_is_no_missing_file, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(holes_are_passed_over, setup, root_teardown),
+        cmocka_unit_test_setup_teardown(an_attempt_has_a_ceiling, setup, root_teardown),
         cmocka_unit_test_setup_teardown(follows_the_log, setup, root_teardown),
         cmocka_unit_test_setup_teardown(takes_more_of_its_steps, setup, root_teardown),
         cmocka_unit_test_setup_teardown(a_line_that_says_it_was_made, setup, root_teardown),

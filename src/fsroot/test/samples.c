@@ -16,7 +16,7 @@
 
 static char *index_path(const char *root)
 {
-    return xasprintf("%s/state/samples/j", root);
+    return xasprintf("%s/state/samples/u/j", root);
 }
 
 static struct sampleindex_update update(const char *root, uint64_t budget)
@@ -309,7 +309,7 @@ static void another_writer_is_not_waited_for(void **state)
     const char *root = *state;
     _cleanup_(freep) char *path = index_path(root);
     put_three_steps(root);
-    put(root, "state/samples/j", "");
+    put(root, "state/samples/u/j", "");
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_int_equal(flock(fd, LOCK_EX), 0);
     struct sampleindex_update u = update(root, 1 << 20);
@@ -415,6 +415,98 @@ static void lines_that_are_too_long_and_holes(void **state)
     sampleindex_release(&x);
 }
 
+/* One update with these ceilings. */
+static struct sampleindex_update update_within(const char *root, struct sampleindex_update u)
+{
+    _cleanup_(freep) char *path = index_path(root);
+    u.root = root;
+    u.job = "j";
+    u.path = path;
+    u.budget = 1 << 30;
+    assert_int_equal(sampleindex_run_update(&u, NULL), 0);
+    u.path = NULL;
+    return u;
+}
+
+static void a_file_of_many_names_is_none(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *from = xasprintf("%s/" ROLLOUT "1.jsonl", root);
+    put_three_steps(root);
+    for (int i = 20; i < 40; i++) {
+        _cleanup_(freep) char *to = xasprintf("%s/" ROLLOUT "%d.jsonl", root, i);
+        assert_int_equal(link(from, to), 0);
+    }
+    struct sampleindex_update u = update(root, 1 << 20);
+    assert_int_equal(u.limits, SAMPLEINDEX_LINKED);
+    struct sampleindex x = SAMPLEINDEX_NONE;
+    open_index(root, &x);
+    assert_int_equal(x.n, 3);
+    assert_null(sampleindex_find(&x, SAMPLE_ROLLOUT, 1));
+    sampleindex_release(&x);
+    struct sampledumps list = {0};
+    assert_int_equal(sampledumps_list(root, "j", &list, NULL), 0);
+    _cleanup_(freep) char *ten = xasprintf("%s/" ROLLOUT "10.jsonl", root);
+    _cleanup_(freep) char *eleven = xasprintf("%s/" ROLLOUT "11.jsonl", root);
+    assert_int_equal(list.v[0].step, 10);
+    assert_int_equal(link(ten, eleven), 0); /* between the list and its opening */
+    assert_int_equal(sampledump_open(root, "j", &list.v[0], NULL), -ESTALE);
+    sampledumps_release(&list);
+}
+
+static void an_index_has_ceilings(void **state)
+{
+    const char *root = *state;
+    struct sampleindex x = SAMPLEINDEX_NONE;
+    put_three_steps(root);
+    struct sampleindex_update u =
+        update_within(root, (struct sampleindex_update){.free_bytes = UINT64_MAX});
+    assert_true(u.limits == SAMPLEINDEX_DISK_FULL && u.is_cut && !u.read);
+    put(root, "state/samples/u/another", "0123456789");
+    u = update_within(root, (struct sampleindex_update){.user_bytes = 10});
+    assert_true(u.limits == SAMPLEINDEX_USER_FULL && !u.read);
+    u = update_within(root, (struct sampleindex_update){.job_bytes = 300});
+    assert_int_equal(u.limits, SAMPLEINDEX_JOB_FULL);
+    open_index(root, &x);
+    assert_int_equal(x.n, 2); /* each has 288 bytes or less: the newest ones */
+    assert_int_equal(x.v[0].file.step, 10);
+    assert_int_equal(x.v[1].file.step, 2);
+    sampleindex_release(&x);
+    put(root, ROLLOUT "11.jsonl", LINE("p", "newer", "1"));
+    (void)update_within(root, (struct sampleindex_update){.job_bytes = 300});
+    assert_told(root, query(), "11.0 newer"); /* the older ones make room */
+    u = update_within(root, (struct sampleindex_update){.job_bytes = 300});
+    assert_int_equal(u.read, 0); /* and are not read again */
+    u = update(root, 1 << 20);
+    assert_int_equal(u.limits, 0);
+}
+
+static void it_stops_between_two_dumps(void **state)
+{
+    const char *root = *state;
+    atomic_bool stop;
+    atomic_init(&stop, true);
+    put_three_steps(root);
+    struct sampleindex_update u = update_within(root, (struct sampleindex_update){.stop = &stop});
+    assert_true(!u.read && u.pending);
+}
+
+static void a_dump_of_many_lines(void **state)
+{
+    const char *root = *state;
+    struct buf text = BUF_INIT(4 << 20);
+    for (int i = 0; i < SAMPLEDUMP_LINES_MAX + 100; i++)
+        (void)buf_adds(&text, "{\"output\":1}\n");
+    put(root, ROLLOUT "1.jsonl", buf_str(&text));
+    (void)update(root, 1 << 30);
+    struct sampleindex x = SAMPLEINDEX_NONE;
+    open_index(root, &x);
+    assert_true(x.n == 1 && x.v[0].is_cut);
+    assert_true(x.v[0].n + x.v[0].unread <= SAMPLEDUMP_LINES_MAX + 1);
+    sampleindex_release(&x);
+    buf_release(&text);
+}
+
 static void secrets_are_masked_before_a_search(void **state)
 {
     const char *root = *state;
@@ -461,6 +553,10 @@ int main(void)
         UNIT(hostile_names),
         UNIT(a_swap_after_the_index),
         UNIT(lines_that_are_too_long_and_holes),
+        UNIT(a_file_of_many_names_is_none),
+        UNIT(an_index_has_ceilings),
+        UNIT(it_stops_between_two_dumps),
+        UNIT(a_dump_of_many_lines),
         UNIT(secrets_are_masked_before_a_search),
         UNIT(unused_indexes_go),
     };

@@ -109,7 +109,7 @@ static const struct field_table samples_table = FIELD_TABLE("Samples", samples_r
 struct sampling {
     struct http_req *req; /* NULL: gone */
     struct api *a;
-    char *root, *id, *path, *pattern;
+    char *root, *id, *user, *path, *pattern;
     struct mask mask;
     struct samplequery q;
     struct sampleindex_update update;
@@ -124,7 +124,7 @@ struct sampling {
 
 static void sampling_free(struct sampling *s)
 {
-    char *texts[] = {s->root, s->id, s->path, s->pattern};
+    char *texts[] = {s->root, s->id, s->user, s->path, s->pattern};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
     for (size_t i = 0; i < s->mask.values.n; i++)
@@ -292,7 +292,7 @@ static void sampling_done(void *arg)
     if (s->req)
         http_req_on_close(s->req, NULL, NULL);
     if (s->result == 0 && s->update.pending)
-        sampler_want(s->a->sampler, s->id);
+        sampler_want(s->a->sampler, s->id, s->user);
     if (s->req && s->result < 0)
         api_fail(s->req, &s->err, 0);
     else if (s->req)
@@ -423,7 +423,8 @@ static void samples_answer(struct http_req *req,
                            .a = a,
                            .root = xstrdup(a->settings->shared_root),
                            .id = xstrdup(job->id),
-                           .path = sampler_path(a->settings, job->id),
+                           .user = xstrdup(job->user),
+                           .path = sampler_path(a->settings, job->user, job->id),
                            .pattern = xstrdup(http_req_query(req, "grep")),
                            .q = q,
                            .limit = limit,

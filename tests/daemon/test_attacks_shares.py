@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One user's jobs leave argusd more to read than it can: the jobs of others are measured, indexed and started again all
+the while."""
+
+import json
+import os
+
+import pytest
+import standin
+from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+FAR = 15 << 40  # days of reading
+MANY = 6
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+ONCE = f'if mkdir "$0/$1"; then echo "{OOM}"; exit 1; fi; echo better'
+
+
+@pytest.fixture(scope="module")
+def w(tmp_path_factory):
+    with FakeRay() as ray, Argusd(tmp_path_factory.mktemp("shares"), ray.url) as argusd:
+        standin.make_world(argusd.root)
+        until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "the root is ready")
+        argusd.call("POST", "/v1/users", {"name": "bob"})
+        argusd.tokens["bob"] = argusd.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
+        yield argusd
+
+
+def waiting(w, gate, **keys):
+    """A job that runs until the gate is there."""
+    job = w.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", **keys)
+    w.wait_job(job, lambda j: j["state"] == "RUNNING", "runs")
+    return job
+
+
+def step_line(step):
+    return json.dumps({"step": step, "data": {"critic/score/mean": step / 100}}) + "\n"
+
+
+def test_metrics_of_others_are_read_beside_terabytes(w):
+    gate = w.root / "common/gate-metrics"
+    hers = [waiting(w, gate) for _ in range(MANY)]
+    his = waiting(w, gate, token="bob")
+    for job in hers:
+        path = w.job_dir(job) / "attempts/1/metrics.jsonl"
+        path.write_text(step_line(1))
+        os.truncate(path, FAR)
+    with (w.job_dir(his) / "attempts/1/metrics.jsonl").open("a") as f:
+        f.write(step_line(1))
+    w.wait_job(his, lambda j: j["step"] == 1, "is at step 1")
+    for job in hers:
+        w.wait_job(job, lambda j: j["step"] == 1, "is read to where its hole begins")
+    gate.write_text("")
+    for job in [*hers, his]:
+        w.wait_over(job)
+
+
+def test_a_dump_of_many_names_is_no_sample(w):
+    t = standin.Training(w)
+    t.dump(1, [("p", "q", 1.0)])
+    t.dump(2, [("p", "r", 1.0)])
+    dumps = w.job_dir(t.id) / "samples/rollout"
+    for step in range(100, 600):
+        os.link(dumps / "1.jsonl", dumps / f"{step}.jsonl")
+
+    def steps():
+        reply = w.call("GET", f"/v1/jobs/{t.id}/samples", token="user")
+        return [s["step"] for s in reply.json()["steps"]]
+
+    assert steps() == [2]
+    until(lambda: "more than one name" in w.said(), "the log says so")
+    index = w.state_dir / "samples/alice" / t.id
+    assert index.stat().st_size < 1 << 16
+    w.stop_job(t.id)
+
+
+def test_restarts_of_others_are_decided_beside_failures(w):
+    """Logs that are larger than what is read of one, of jobs that all end at once."""
+    gate = w.root / "common/gate-findings"
+    hers = [w.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done; exit 1") for _ in range(MANY)]
+    for job in hers:
+        w.wait_job(job, lambda j: j["state"] == "RUNNING", "runs")
+        os.truncate(w.log_file(job), 1 << 30)
+    gate.write_text("")
+    spec = Argusd.spec(["/bin/sh", "-c", ONCE, str(w.root / "common"), "once-shares"])
+    again = {"max": 1, "on": ["gpu_oom"], "backoff": "0s"}
+    his = w.submit(spec, restart=again, token="bob")
+    view = w.wait_over(his)
+    assert (view["state"], view["restarts"]) == ("SUCCEEDED", 1), view
+    for job in hers:
+        w.wait_over(job)
