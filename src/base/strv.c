@@ -60,6 +60,26 @@ char *strv_join(const struct strv *sv, const char *between)
     return buf_take(&out);
 }
 
+static int strv_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void strv_sort_once(struct strv *sv)
+{
+    size_t n = 0;
+    xsort(sv->v, sv->n, sizeof(*sv->v), strv_compare);
+    for (size_t i = 0; i < sv->n; i++) {
+        if (n && !strcmp(sv->v[n - 1], sv->v[i]))
+            free(sv->v[i]);
+        else
+            sv->v[n++] = sv->v[i];
+    }
+    if (sv->v)
+        sv->v[n] = NULL;
+    sv->n = n;
+}
+
 bool strv_has(const struct strv *sv, const char *s)
 {
     for (size_t i = 0; i < sv->n; i++)

@@ -19,6 +19,7 @@ void strv_addf(struct strv *sv, const char *fmt, ...) printf_like(2, 3);
 void strv_copy(struct strv *dst, const struct strv *src); /* dst is emptied first */
 bool strv_has(const struct strv *sv, const char *s);
 char *strv_join(const struct strv *sv, const char *between); /* yours */
+void strv_sort_once(struct strv *sv); /* by bytes; of equal ones the first stays */
 
 struct pair {
     char *key;

@@ -14,7 +14,7 @@ from raybed import BEDS
 from stage import wait_for
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "web"))
-from webbed import CHROMIUM, Chromium  # noqa: E402
+from webbed import CHROMIUM, Chromium, fill  # noqa: E402
 
 pytestmark = [
     pytest.mark.nightly,
@@ -75,11 +75,6 @@ def rows(first, n):
 def own_file(name, data):
     """Of her computer: the browser is handed its bytes, no file of this machine."""
     return {"name": name, "mimeType": "application/octet-stream", "buffer": data}
-
-
-def fill(page, field, value):
-    page.fill(f"[name={field}]", value)
-    page.press(f"[name={field}]", "Tab")
 
 
 @pytest.fixture(scope="module")

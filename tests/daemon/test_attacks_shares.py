@@ -28,10 +28,10 @@ def w(tmp_path_factory):
         yield argusd
 
 
-def waiting(w, gate, **keys):
+def waiting(w, gate, then="", **keys):
     """A job that runs until the gate is there."""
-    job = w.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", **keys)
-    w.wait_job(job, lambda j: j["state"] == "RUNNING", "runs")
+    job = w.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done{then}", **keys)
+    w.wait_state(job, "RUNNING")
     return job
 
 
@@ -79,9 +79,8 @@ def test_a_dump_of_many_names_is_no_sample(w):
 def test_restarts_of_others_are_decided_beside_failures(w):
     """Logs that are larger than what is read of one, of jobs that all end at once."""
     gate = w.root / "common/gate-findings"
-    hers = [w.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done; exit 1") for _ in range(MANY)]
+    hers = [waiting(w, gate, "; exit 1") for _ in range(MANY)]
     for job in hers:
-        w.wait_job(job, lambda j: j["state"] == "RUNNING", "runs")
         os.truncate(w.log_file(job), 1 << 30)
     gate.write_text("")
     spec = Argusd.spec(["/bin/sh", "-c", ONCE, str(w.root / "common"), "once-shares"])

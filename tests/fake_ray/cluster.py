@@ -124,6 +124,7 @@ class Cluster:
         self.version = version
         self.root = root
         self.settings = dict(SETTINGS)
+        self.changed = asyncio.Event()  # set, and another one in its place, when the settings are changed
         self.world = {"actors": [], "groups": []}  # told beside what the jobs make
         self.tasks = set()
         os.makedirs(root, exist_ok=True)
@@ -139,6 +140,11 @@ class Cluster:
             self.counter = 1
             self.new_session()
         self.save()
+
+    def change(self, settings):
+        self.settings.update(settings)
+        self.changed.set()
+        self.changed = asyncio.Event()
 
     def resume(self):
         for job in self.jobs.values():

@@ -84,7 +84,7 @@ class Control:
         for key in wanted:
             if key not in self.fake.cluster.settings:
                 return web.json_response({"error": f"unknown setting '{key}'"}, status=400)
-        self.fake.cluster.settings.update(wanted)
+        self.fake.cluster.change(wanted)
         return web.json_response(self.fake.cluster.settings)
 
     async def faults(self, request):

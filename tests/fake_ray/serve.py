@@ -240,7 +240,7 @@ class Serve:
             says = {"delta": {"content": str(i)}} if is_chat else {"text": str(i)}
             await event(choices=[{"index": 0, **says, "finish_reason": "stop" if i == 3 else None}])
             while self.cluster.settings["serve_hold"]:
-                await asyncio.sleep(0.05)
+                await self.cluster.changed.wait()
         if body.get("stream_options", {}).get("include_usage"):
             usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
             await event(choices=[], usage=usage)

@@ -11,7 +11,7 @@ import broken
 import pytest
 import standin
 from trials import PASS
-from webbed import CHROMIUM, World
+from webbed import CHROMIUM, World, fill
 
 from argusd import needs_argusd, until
 
@@ -65,19 +65,10 @@ def world(tmp_path_factory):
         row = {"data_source": "sums", "prompt": asks, "reward_model": {"ground_truth": 2}}
         for part in ("train", "test"):
             broken.put(common / f"datasets/sums/{part}.jsonl", 40 * (json.dumps(row) + "\n"))
-        for kind, name, path in (("datasets", "sums", "datasets/sums"), ("models", "tiny", "models/tiny")):
-            body = {"name": name, "source": str(common / path), "in_place": True, "common": True}
-            asked = lambda k=kind, b=body: w.argusd.call("POST", f"/v1/{k}", b, token="admin")  # noqa: E731
-            reply = until(lambda a=asked: (r := a()).status != 503 and r, f"{name} is taken")
-            assert reply.status == 201, reply
-            until(lambda k=kind, n=name: w.argusd.get(f"/v1/{k}/{n}")["state"] == "ready", f"{name} is registered")
+        w.registered("datasets", "sums", common / "datasets/sums")
+        w.registered("models", "tiny", common / "models/tiny")
         assert w.argusd.call("PUT", "/v1/presets/tiny-grpo", PRESET, token="admin").status == 201
         yield w
-
-
-def fill(page, field, value):
-    page.fill(f"[name={field}]", value)
-    page.press(f"[name={field}]", "Tab")
 
 
 def told(training, first, last):

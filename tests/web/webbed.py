@@ -66,6 +66,11 @@ NODES = [
 ]
 
 
+def fill(page, field, value):
+    page.fill(f"[name={field}]", value)
+    page.press(f"[name={field}]", "Tab")
+
+
 def visible(text):
     """Without control bytes, which no query may have."""
     return "".join(c for c in text if c >= " ")
@@ -192,16 +197,20 @@ class World:
         assert a.call("PUT", "/v1/presets/strange", preset, token="user").status == 201
         self.jobs["file"] = urllib.parse.quote(HOSTILE_FILE)
 
+    def registered(self, kind, name, path):
+        """Common to all, where it is; kind: datasets or models."""
+        a = self.argusd
+        body = {"name": name, "source": str(path), "in_place": True, "common": True}
+        asked = lambda: a.call("POST", f"/v1/{kind}", body, token="admin")  # noqa: E731
+        reply = until(lambda: (r := asked()).status != 503 and r, f"{name} is taken")
+        assert reply.status == 201, reply
+        until(lambda: a.get(f"/v1/{kind}/{name}")["state"] == "ready", f"{name} is registered")
+
     def model(self):
         """The registered model 'tiny' alone, without the rest of library()."""
-        a = self.argusd
-        home = a.root / "common/models/tiny"
+        home = self.argusd.root / "common/models/tiny"
         broken.make_model(home)
-        body = {"name": "tiny", "source": str(home), "in_place": True, "common": True}
-        asked = lambda: a.call("POST", "/v1/models", body, token="admin")  # noqa: E731
-        reply = until(lambda: (r := asked()).status != 503 and r, "the model is taken")
-        assert reply.status == 201, reply
-        until(lambda: a.get("/v1/models/tiny")["state"] == "ready", "the model is registered")
+        self.registered("models", "tiny", home)
 
     def service(self, name="answers", **body):
         """A service of the model 'tiny' that is ready."""

@@ -260,9 +260,7 @@ void alerts_ack(struct alerts *as,
 {
     if (!alert_table_ack(a, i, by, note, clock_wall()))
         return;
-    as->seeing = true;
-    alerts_settle(as, clock_wall());
-    as->seeing = false;
+    alerts_tell_anew(as);
 }
 
 const struct alert_silence *alerts_silence_of(const struct alerts *as, const struct alert *a)

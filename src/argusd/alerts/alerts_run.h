@@ -84,7 +84,7 @@ void alerts_deliver(struct alerts *as,
 must_check enum telling_state alerts_ask_again(const struct alerts *as, const struct delivery *d);
 /* It leaves the store, and its incident is as if it had never been put. Taken. */
 void alerts_take_back(struct alerts *as, struct delivery *d, enum telling_state why);
-/* Some were taken back: what is told instead, in the batch that is open. */
+/* Some were taken back, or heard of: what there is to tell now, in the batch that is open. */
 void alerts_tell_anew(struct alerts *as);
 /* All that wait are counted: once, when all rows are read. */
 void alerts_count_ways(struct alerts *as);

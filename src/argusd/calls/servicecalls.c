@@ -172,7 +172,7 @@ static void call_service(struct http_req *req, void *app)
     if (r == 0)
         r = service_target(a->serving, http_req_param(req, "name"), version,
                            http_req_principal(req), &target, &err);
-    if (r < 0) {
+    if (r != 0) {
         service_refuse(a->serving, req, version, &err);
         return;
     }

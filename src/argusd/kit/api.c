@@ -77,8 +77,10 @@ int api_read_time(const struct http_req *req,
         *ret = now > span ? now - span : 1;
         return 0;
     }
-    if (clock_from_string(text, ret, NULL) == 0)
+    if (clock_from_string(text, ret, NULL) == 0) {
+        *ret = *ret ? *ret : 1;
         return 0;
+    }
     return message_refuse(err, ERR_BAD_REQUEST, "bad_time",
                           MESSAGE_ARGS(MESSAGE_STR("param", name), MESSAGE_STR("text", text)));
 }

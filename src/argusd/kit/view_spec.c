@@ -98,23 +98,12 @@ static void collect_spec(const struct node *spec, struct strv *values)
     collect_texts(node_find(spec, "entrypoint"), values);
 }
 
-static int view_compare_values(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Each of them once, sorted. */
+/* Each of them once, sorted: so the mask adds them at its end. */
 static void collect_all(const struct doc *d, struct strv *ret)
 {
-    struct strv all = {0};
-    collect_spec(doc_root(d), &all);
-    collect_spec(node_find(doc_root(d), "eval_on_save"), &all);
-    if (all.n)
-        qsort(all.v, all.n, sizeof(*all.v), view_compare_values);
-    for (size_t i = 0; i < all.n; i++)
-        if (i == 0 || strcmp(all.v[i], all.v[i - 1]) != 0)
-            strv_add(ret, all.v[i]);
-    strv_release(&all);
+    collect_spec(doc_root(d), ret);
+    collect_spec(node_find(doc_root(d), "eval_on_save"), ret);
+    strv_sort_once(ret);
 }
 
 void view_mask_values(const char *text, struct mask *m)

@@ -178,6 +178,15 @@ static int asking_read(struct service_asking *k, const json_t *form, struct err 
     return 0;
 }
 
+/* By the rule of the header; a number as JSON is its text. */
+static int asking_read_version(const json_t *form, int64_t *ret, struct err *err)
+{
+    const json_t *given = json_object_get(form, "version");
+    _cleanup_(freep) char *text =
+        given && !json_is_null(given) ? json_dumps(given, JSON_ENCODE_ANY) : NULL;
+    return service_version_from_text(text, ret, err);
+}
+
 void services_ask(struct http_req *req, void *app)
 {
     struct api *a = app;
@@ -190,8 +199,10 @@ void services_ask(struct http_req *req, void *app)
     k->a = a;
     text_copy(k->user, http_req_principal(req)->user);
     k->began = clock_mono();
-    int64_t version = json_get_int(form, "version", 0);
-    int r = service_target(a->serving, http_req_param(req, "name"), version,
+    int64_t version = 0;
+    int r = asking_read_version(form, &version, &err);
+    if (r == 0)
+        r = service_target(a->serving, http_req_param(req, "name"), version,
                            http_req_principal(req), &k->to, &err);
     if (r == 0)
         r = asking_read(k, form, &err);

@@ -314,20 +314,33 @@ static int service_do_keep(struct resource_ask *q, const struct served *s, const
     return 0;
 }
 
-/* One action: the form of its body, its word in a refusal, what it does. */
+/* One action: the form of its body, its word in a refusal, who may, what it does. */
 struct service_action {
     const struct field_table *form;
     const char *verb;
+    bool by_callers; /* whoever may call it may do it; else who may change it */
     int (*act)(struct resource_ask *q, const struct served *s, const json_t *body);
 };
 static const struct field_table no_form = {.rows = NULL, .n = 0};
+
+/* NULL: *q says why. */
+static const struct served *service_find_to_call(struct resource_ask *q)
+{
+    const struct served *s = resource_find(q, RESOURCE_TO_SEE, "see");
+    if (!s)
+        return NULL;
+    const struct access_thing thing = service_thing(s);
+    bool may = access_check(&q->who, ACCESS_SERVICE_CALL, "call", &thing, &q->err) == 0;
+    return may && resource_can_store(q) == 0 ? s : NULL;
+}
 
 static void service_act(struct http_req *req, struct api *a, const struct service_action *what)
 {
     struct resource_ask q;
     resource_begin(&q, req, a);
     q.of = &service_noun;
-    const struct served *s = resource_find(&q, RESOURCE_TO_CHANGE, what->verb);
+    const struct served *s = what->by_callers ? service_find_to_call(&q)
+                                              : resource_find(&q, RESOURCE_TO_CHANGE, what->verb);
     _cleanup_(json_unrefp) json_t *body = NULL;
     if (!s)
         resource_refuse(&q);
@@ -342,53 +355,40 @@ static void service_act(struct http_req *req, struct api *a, const struct servic
 
 static void service_scale(struct http_req *req, void *app)
 {
-    static const struct service_action what = {&scale_form, "scale", service_do_scale};
+    static const struct service_action what = {&scale_form, "scale", false, service_do_scale};
     service_act(req, app, &what);
 }
 
 static void service_rollback(struct http_req *req, void *app)
 {
-    static const struct service_action what = {&rollback_form, "roll back", service_do_rollback};
+    static const struct service_action what = {&rollback_form, "roll back", false,
+                                               service_do_rollback};
     service_act(req, app, &what);
 }
 
 static void service_stop(struct http_req *req, void *app)
 {
-    static const struct service_action what = {&no_form, "stop", service_do_stop};
+    static const struct service_action what = {&no_form, "stop", false, service_do_stop};
     service_act(req, app, &what);
 }
 
 static void service_keep(struct http_req *req, void *app)
 {
-    static const struct service_action what = {&keep_form, "change", service_do_keep};
+    static const struct service_action what = {&keep_form, "change", false, service_do_keep};
     service_act(req, app, &what);
 }
 
-/* Whoever may call it may wake it, as his request would. */
+static int service_do_wake(struct resource_ask *q, const struct served *s, const json_t *body)
+{
+    (void)body;
+    return serving_wake(q->a->serving, s, q->who.user, &q->err);
+}
+
+/* As a request would. */
 static void service_wake(struct http_req *req, void *app)
 {
-    struct resource_ask q;
-    resource_begin(&q, req, app);
-    const struct served *s = resource_find(&q, RESOURCE_TO_SEE, "see");
-    const struct access_thing thing = s ? service_thing(s) : (struct access_thing){0};
-    _cleanup_(json_unrefp) json_t *body = NULL;
-    int r = s ? access_check(&q.who, ACCESS_SERVICE_CALL, "call", &thing, &q.err) : ERR_NOT_FOUND;
-    if (r == 0)
-        r = resource_can_store(&q);
-    if (r == 0) {
-        body = api_read_action(req, &no_form);
-        if (!body) {
-            resource_end(&q); /* it is answered */
-            return;
-        }
-    }
-    if (r == 0)
-        r = serving_wake(q.a->serving, s, q.who.user, &q.err);
-    if (r < 0)
-        resource_refuse(&q);
-    else
-        resource_reply(&q, s, 200, api_barrier(q.a));
-    resource_end(&q);
+    static const struct service_action what = {&no_form, "call", true, service_do_wake};
+    service_act(req, app, &what);
 }
 
 static void service_remove(struct http_req *req, void *app)

@@ -85,7 +85,7 @@ const struct service_version *service_find_version(const struct served *s, int64
     return service_version_of(s, n);
 }
 
-static struct served *serving_own(struct serving *sv, const struct served *s)
+struct served *serving_own(struct serving *sv, const struct served *s)
 {
     return map_find(sv->by_name, s->name);
 }
@@ -527,11 +527,16 @@ static void service_turn_version(struct service_version *v, usec_t now)
     }
 }
 
+bool service_is_changing(const struct served *s)
+{
+    const struct service_version *next = service_find_version(s, s->wanted);
+    return next && !next->model_job;
+}
+
 static void service_turn_scale(struct served *s, usec_t now)
 {
     const struct service_version *v = service_version_of(s, s->current);
-    const struct service_version *next = service_version_of(s, s->wanted);
-    if (!v || (next && !next->model_job) || s->stopped || s->asleep_at || s->woken_at)
+    if (!v || service_is_changing(s) || s->stopped || s->asleep_at || s->woken_at)
         return;
     s->load += ((double)service_version_requests(v) - s->load) / 3;
     int64_t wanted = serve_scale_next(&s->scale, &v->spec, s->replicas, s->load, now);

@@ -333,12 +333,12 @@ static int doors_why_not(const struct served *s, const struct service_version *v
 {
     struct reason why = {0};
     int64_t left;
-    int r = s->stopped ? 0 : serving_refuse_waking(s, clock_mono(), &left, err);
-    if (r < 0)
-        return r;
     if (s->stopped)
         return message_refuse(err, ERR_UNAVAILABLE, "serve_is_stopped",
                               MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
+    int r = serving_refuse_waking(s, clock_mono(), &left, err);
+    if (r < 0)
+        return r;
     if (!v)
         v = service_find_version(s, s->wanted);
     if (v)
@@ -381,6 +381,18 @@ static void doors_take_limits(const struct served *s,
     t->log_share = spec->log_share;
 }
 
+/* One that sleeps is loaded from now on, in his name; another stays as it is. */
+static int doors_wake(struct serving *sv,
+                      const struct served *s,
+                      const struct http_principal *who,
+                      struct err *err)
+{
+    if (!s->asleep_at)
+        return 0;
+    int r = store_check(sv->a->store, err);
+    return r == 0 ? serving_wake(sv, s, who->user, err) : r;
+}
+
 int service_target(struct serving *sv,
                    const char *name,
                    int64_t version,
@@ -393,10 +405,8 @@ int service_target(struct serving *sv,
     int r = doors_may_call(sv, s, name, who, err);
     if (r == 0)
         r = serving_pick(s, version, err);
-    if (r == 0 && s->asleep_at)
-        r = store_check(sv->a->store, err);
-    if (r == 0 && s->asleep_at)
-        r = serving_wake(sv, s, who->user, err);
+    if (r == 0)
+        r = doors_wake(sv, s, who, err);
     if (r < 0)
         return r;
     s->quiet_since = now;

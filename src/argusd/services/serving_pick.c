@@ -27,7 +27,7 @@ int service_version_from_text(const char *text, int64_t *ret, struct err *err)
     return 0;
 }
 
-static bool pick_answers(const struct service_version *v)
+bool service_version_answers(const struct service_version *v)
 {
     for (size_t i = 0; i < v->n_units; i++)
         if (v->units[i]->state == SERVE_UNIT_READY)
@@ -47,7 +47,7 @@ bool serving_is_loading(const struct service_version *v)
 {
     const struct served *s = v->of;
     return v->n != s->current && serving_is_warm(v) && !s->asleep_at && !s->woken_at &&
-           !pick_answers(v);
+           !service_version_answers(v);
 }
 
 /* What sleeps, or is being woken, is loaded because somebody asks it. */
@@ -58,7 +58,7 @@ static bool pick_is_woken_by_asking(const struct served *s, const struct service
 
 static bool pick_may(const struct served *s, const struct service_version *v)
 {
-    return pick_answers(v) || pick_is_woken_by_asking(s, v);
+    return service_version_answers(v) || pick_is_woken_by_asking(s, v);
 }
 
 /* "v3, v2": those that can be asked, the newest first; "" where none can. */

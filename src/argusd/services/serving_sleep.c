@@ -33,12 +33,11 @@ static void sleep_begin(struct served *s, const struct service_version *v)
 
 static struct serve_idle_seen sleep_see(const struct served *s, const struct service_version *v)
 {
-    const struct service_version *next = service_find_version(s, s->wanted);
-    struct serve_idle_seen seen = {.idle = s->idle, .is_changing = next && !next->model_job};
+    struct serve_idle_seen seen = {.idle = s->idle,
+                                   .answers = service_version_answers(v),
+                                   .is_changing = service_is_changing(s)};
     for (size_t i = 0; i < s->n_versions; i++)
         seen.requests += service_version_requests(s->versions[i]);
-    for (size_t k = 0; k < v->n_units; k++)
-        seen.answers |= v->units[k]->state == SERVE_UNIT_READY;
     return seen;
 }
 
@@ -73,7 +72,7 @@ int serving_wake(struct serving *sv,
                  const char *actor,
                  struct err *err)
 {
-    struct served *s = map_find(sv->by_name, service->name);
+    struct served *s = serving_own(sv, service);
     if (s->stopped)
         return message_refuse(err, ERR_CONFLICT, "serve_is_stopped",
                               MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
@@ -110,7 +109,7 @@ void serving_set_idle(struct serving *sv,
                       usec_t idle,
                       const char *actor)
 {
-    struct served *s = map_find(sv->by_name, service->name);
+    struct served *s = serving_own(sv, service);
     service_take_idle(s, idle, actor);
     if (!idle && s->asleep_at)
         sleep_end(s, actor);
@@ -142,13 +141,8 @@ int64_t serving_load_left_s(const struct service_version *v, usec_t now)
     return serve_wake_left_s(v->load_took, sleep_held_for(sleep_first_unit(v), now));
 }
 
-/* It waits for its lease; *ret_left: seconds after which he may ask again. */
-static int sleep_refuse_queued(const struct service_version *v,
-                               const char *job,
-                               int64_t *ret_left,
-                               struct err *err)
+static int sleep_refuse_queued(const struct service_version *v, const char *job, struct err *err)
 {
-    *ret_left = serve_wake_left_s(v->load_took, 0);
     if (!v->load_took)
         return message_refuse(
             err, ERR_UNAVAILABLE, "serve_wakes_queued",
@@ -159,38 +153,29 @@ static int sleep_refuse_queued(const struct service_version *v,
                                        MESSAGE_NUM("took", serve_wake_seconds(v->load_took))));
 }
 
-/* When it will have its lease is not known: how long it is loaded then is all that can be said. */
-static int sleep_refuse_unplaced(const struct service_version *v,
-                                 int64_t *ret_left,
-                                 struct err *err)
-{
-    *ret_left = serve_wake_left_s(v->load_took, 0);
-    if (!v->load_took)
-        return message_refuse(err, ERR_UNAVAILABLE, "serve_wakes",
-                              MESSAGE_ARGS(MESSAGE_STR("service", v->of->name)));
-    return message_refuse(err, ERR_UNAVAILABLE, "serve_wakes",
-                          MESSAGE_ARGS(MESSAGE_STR("service", v->of->name),
-                                       MESSAGE_NUM("load", serve_wake_seconds(v->load_took))));
-}
-
+/* Without a lease, how long it is loaded then is all that can be said. */
 static int sleep_refuse_loading(const struct service_version *v,
+                                bool has_lease,
                                 usec_t gone,
-                                int64_t *ret_left,
+                                int64_t left,
                                 struct err *err)
 {
     const char *service = v->of->name;
-    *ret_left = serve_wake_left_s(v->load_took, gone);
+    int64_t took = serve_wake_seconds(v->load_took);
     if (!v->load_took)
         return message_refuse(err, ERR_UNAVAILABLE, "serve_wakes",
                               MESSAGE_ARGS(MESSAGE_STR("service", service)));
+    if (!has_lease)
+        return message_refuse(
+            err, ERR_UNAVAILABLE, "serve_wakes",
+            MESSAGE_ARGS(MESSAGE_STR("service", service), MESSAGE_NUM("load", took)));
     if (gone >= v->load_took)
-        return message_refuse(err, ERR_UNAVAILABLE, "serve_wakes",
-                              MESSAGE_ARGS(MESSAGE_STR("service", service),
-                                           MESSAGE_NUM("took", serve_wake_seconds(v->load_took))));
+        return message_refuse(
+            err, ERR_UNAVAILABLE, "serve_wakes",
+            MESSAGE_ARGS(MESSAGE_STR("service", service), MESSAGE_NUM("took", took)));
     return message_refuse(err, ERR_UNAVAILABLE, "serve_wakes",
-                          MESSAGE_ARGS(MESSAGE_STR("service", service),
-                                       MESSAGE_NUM("took", serve_wake_seconds(v->load_took)),
-                                       MESSAGE_NUM("left", *ret_left)));
+                          MESSAGE_ARGS(MESSAGE_STR("service", service), MESSAGE_NUM("took", took),
+                                       MESSAGE_NUM("left", left)));
 }
 
 int serving_refuse_waking(const struct served *s, usec_t now, int64_t *ret_left, struct err *err)
@@ -199,13 +184,14 @@ int serving_refuse_waking(const struct served *s, usec_t now, int64_t *ret_left,
     if (!v || !s->woken_at || s->serving->code[0])
         return 0; /* Ray's trouble is said as it is */
     const struct service_unit *u = sleep_first_unit(v);
-    if (u && u->state == SERVE_UNIT_WAITING && u->job)
-        return sleep_refuse_queued(v, u->job, ret_left, err);
-    if (u && u->state < SERVE_UNIT_LOADING && u->reason.code[0])
+    bool is_queued = u && u->state == SERVE_UNIT_WAITING && u->job;
+    bool has_lease = u && u->state >= SERVE_UNIT_LOADING;
+    if (u && !is_queued && !has_lease && u->reason.code[0])
         return 0; /* it is not submitted, or its job ended: why is said as it is */
-    if (!u || u->state < SERVE_UNIT_LOADING)
-        return sleep_refuse_unplaced(v, ret_left, err);
-    return sleep_refuse_loading(v, sleep_held_for(u, now), ret_left, err);
+    usec_t gone = sleep_held_for(u, now);
+    *ret_left = serve_wake_left_s(v->load_took, gone);
+    return is_queued ? sleep_refuse_queued(v, u->job, err)
+                     : sleep_refuse_loading(v, has_lease, gone, *ret_left, err);
 }
 
 void serving_say_asleep(const struct served *s, struct reason *ret)

@@ -70,6 +70,10 @@ must_check int serving_check_model(const struct http_principal *p,
 void serving_take_model(struct service_version *v, const struct registry_entry *e);
 /* Something of its row is other than it was: it is saved, and told. */
 void service_changed(struct served *s);
+/* The one of this name, to be changed. */
+struct served *serving_own(struct serving *sv, const struct served *s);
+/* Another version is being loaded, which is to get the traffic. */
+bool service_is_changing(const struct served *s);
 /* The number of replicas that its new version asks for, unless that waits for its model while
  * another one serves. */
 void service_take_replicas(struct served *s, const struct service_version *v);
@@ -102,6 +106,8 @@ void serving_release(struct service_unit *u);
 
 /* ---- serving_pick.c ---- */
 
+/* A replica of it is ready. */
+bool service_version_answers(const struct service_version *v);
 /* It is the version before, and argusd keeps it loaded beside the one that has the traffic, or
  * would while the service is awake. */
 bool serving_is_warm(const struct service_version *v);

@@ -43,11 +43,14 @@ static void who_comes_new_waits_for_one_turn_of_each(void **state)
     assert_ptr_equal(of_b, &b[0]);
     userlines_join(&ls, &mine, "c");
     userlines_leave(&ls, of_a);
-    userlines_join(&ls, of_a, "a"); /* there is more to read */
+    userlines_join(&ls, of_a, "a");                     /* there is more to read */
+    assert_ptr_equal(userlines_next(&ls, MOST), &a[1]); /* the turn of a, who was served before b */
+    assert_null(userlines_next(&ls, MOST));
+    userlines_leave(&ls, &a[1]);
     assert_ptr_equal(userlines_next(&ls, MOST), &mine);
     assert_null(userlines_next(&ls, MOST));
     userlines_leave(&ls, of_b);
-    assert_ptr_equal(userlines_next(&ls, MOST), &a[1]);
+    assert_ptr_equal(userlines_next(&ls, MOST), &b[1]);
     userlines_release(&ls);
     assert_null(ls.first);
 }

@@ -35,9 +35,8 @@ struct task {
     char *user;   /* of the job; NULL: of a row, which does not tell */
     struct userlines_place place;
     struct userlines *line; /* where the place is, or was */
-    bool running;
-    bool is_lost; /* made; the row of its job could not be read, and is asked for again */
-    bool is_note; /* of an attempt that runs: done is NULL */
+    bool is_lost;           /* made; the row of its job could not be read, and is asked for again */
+    bool is_note;           /* of an attempt that runs: done is NULL */
 };
 
 struct findings {
@@ -45,7 +44,6 @@ struct findings {
     struct finding_rules *rules;
     struct task *first; /* all */
     struct userlines awaited, late;
-    int running;
     bool closed;
 };
 
@@ -418,7 +416,6 @@ static void findings_done(void *arg)
 {
     struct task *t = arg;
     struct findings *fs = t->fs;
-    fs->running--;
     userlines_leave(t->line, &t->place);
     if (fs->closed) {
         if (t->l)
@@ -448,8 +445,8 @@ static void findings_done(void *arg)
 
 static bool can_begin(const struct findings *fs)
 {
-    return !fs->closed && fs->running < FINDINGS_AT_ONCE && !cluster_root_hangs(fs->p.cluster) &&
-           !store_is_failing(fs->p.store);
+    return !fs->closed && fs->awaited.going_on + fs->late.going_on < FINDINGS_AT_ONCE &&
+           !cluster_root_hangs(fs->p.cluster) && !store_is_failing(fs->p.store);
 }
 
 /* What somebody waits for goes first; of the others one at a time. */
@@ -474,10 +471,8 @@ static void findings_begin_next(struct findings *fs)
 {
     struct task *t;
     while (can_begin(fs) && (t = next_task(fs))) {
-        t->running = true;
         t->d.at = clock_wall();
         findings_set_budget(t);
-        fs->running++;
         work_start(fs->p.loop, findings_run, findings_done, t);
     }
 }
@@ -583,7 +578,7 @@ void findings_tick(struct findings *fs, usec_t mono)
         if (t->l && !t->is_note && !findings_is_moot(t) && mono >= t->until) {
             put_owed(t); /* in the batch of the end that goes on without it */
             findings_answer(t, NULL);
-            if (!t->running)
+            if (!t->place.goes_on)
                 findings_join(t, &fs->late);
         } else if (t->is_lost && !store_is_failing(fs->p.store)) {
             find_job(t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.c - see metrics.h. A reader is with its worker while `busy`, and with nobody else. One
- * that has something to read waits in its user's line, and at its end again where a pass had its
- * fill: a job that writes more than can be read takes turns from its own user's jobs alone. */
+/* metrics.c - see metrics.h. A reader is with its worker while its place goes on, and with nobody
+ * else. One that has something to read waits in its user's line, and at its end again where a pass
+ * had its fill: a job that writes more than can be read takes turns from its own user's jobs alone.
+ */
 #include "argusd/watch/metrics.h"
 
 #include <math.h>
@@ -38,7 +39,7 @@ struct reader {
     struct metric_reader *file;
     struct samplefigures *samples; /* that file asks */
     struct userlines_place place;  /* it waits, or goes on */
-    bool busy, wanted;             /* wanted: again, once its worker is back */
+    bool wanted;                   /* again, once its worker is back */
     bool failing;                  /* and that was told */
     int cut_k;                     /* the attempt that says too much: that was told */
     bool has_told;                 /* since argusd started */
@@ -230,7 +231,7 @@ static void start_wanted(struct metrics *ms);
 
 static void metrics_want(struct reader *r, const struct live *l)
 {
-    r->wanted = r->busy;
+    r->wanted = r->place.goes_on;
     if (!r->place.line)
         userlines_join(&r->ms->lines, &r->place, l->job->user);
 }
@@ -291,7 +292,6 @@ static void metrics_done(void *arg)
     struct metrics *ms = r->ms;
     struct live *l = ms->closing ? NULL : jobs_find_id(ms->p.jobs, r->id);
     userlines_leave(&ms->lines, &r->place);
-    r->busy = false;
     metrics_tell_failure(r);
     r->known_at = r->result == 0 ? r->began : 0;
     r->known = r->pace;
@@ -337,7 +337,6 @@ static void watch_metrics_start(struct reader *r, const struct live *l)
 {
     metrics_bound(r, l->job);
     r->wanted = false;
-    r->busy = true;
     r->began = clock_mono();
     r->k = job_attempt(l->job)->k;
     r->ended = r->ending_k == r->k;

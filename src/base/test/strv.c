@@ -2,6 +2,8 @@
 /* Lists and pairs own copies. */
 #include "base/strv.h"
 
+#include <stdlib.h>
+
 #include "base/unit.h"
 
 static void test_strv(void **state)
@@ -16,6 +18,23 @@ static void test_strv(void **state)
     assert_true(strv_has(&b, "w19"));
     assert_false(strv_has(&b, "w20"));
     strv_release(&b);
+}
+
+static void test_sort_once(void **state)
+{
+    (void)state;
+    struct strv a = {0};
+    strv_sort_once(&a); /* an empty list */
+    assert_null(a.v);
+    const char *const words[] = {"b", "a", "b", "aa", "a", "b"};
+    for (size_t i = 0; i < array_len(words); i++)
+        strv_add(&a, words[i]);
+    strv_sort_once(&a);
+    char *all = strv_join(&a, ",");
+    assert_string_equal(all, "a,aa,b");
+    assert_null(a.v[3]);
+    free(all);
+    strv_release(&a);
 }
 
 static void test_pairs(void **state)
@@ -35,6 +54,8 @@ static void test_pairs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strv), cmocka_unit_test(test_pairs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strv),
+                                       cmocka_unit_test(test_sort_once),
+                                       cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

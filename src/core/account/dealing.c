@@ -14,25 +14,15 @@
 #include "base/strv.h"
 #include "base/sum.h"
 
-static int label_by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 char *dealing_pool(const char *labels)
 {
-    struct strv all = {0}, once = {0};
+    struct strv all = {0};
     const char *item;
     for (size_t n; (item = str_item(&labels, &n));)
         strv_addf(&all, "%.*s", (int)n, item);
-    if (all.n)
-        xsort(all.v, all.n, sizeof(*all.v), label_by_text);
-    for (size_t i = 0; i < all.n; i++)
-        if (!i || strcmp(all.v[i - 1], all.v[i]) != 0)
-            strv_add(&once, all.v[i]);
-    char *ret = strv_join(&once, ",");
+    strv_sort_once(&all);
+    char *ret = strv_join(&all, ",");
     strv_release(&all);
-    strv_release(&once);
     return ret;
 }
 

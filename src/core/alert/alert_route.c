@@ -350,21 +350,26 @@ void alert_silence_cover(struct alert_silence *s, const struct alert *a)
     set_str(&s->name, a->name);
 }
 
+/* Does it cover this alert: by its id, or by what it is about? */
+static bool silence_has(const struct alert_silence *s,
+                        const char *id,
+                        const char *rule,
+                        const char *kind,
+                        const char *name)
+{
+    return str_eq(s->alert, id) ||
+           (s->rule && str_eq(s->rule, rule) && str_eq(s->kind, kind) && str_eq(s->name, name));
+}
+
 bool alert_silence_is_again(const struct alert_silence *s, const struct alert_silence *other)
 {
-    if (!s->alert || !other->alert)
-        return false;
-    return str_eq(s->alert, other->alert) ||
-           (s->rule && str_eq(s->rule, other->rule) && str_eq(s->kind, other->kind) &&
-            str_eq(s->name, other->name));
+    return s->alert && other->alert &&
+           silence_has(s, other->alert, other->rule, other->kind, other->name);
 }
 
 static bool silence_is_about(const struct alert_silence *s, const struct alert *a)
 {
-    if (!s->alert || str_eq(s->alert, a->id))
-        return true;
-    return s->rule && str_eq(s->rule, a->rule) && str_eq(s->kind, alert_of_names[a->of]) &&
-           str_eq(s->name, a->name);
+    return !s->alert || silence_has(s, a->id, a->rule, alert_of_names[a->of], a->name);
 }
 
 bool alert_silence_holds(const struct alert_silence *s, const struct alert *a, usec_t now)

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/message.h"
+#include "base/order/place.h"
 #include "base/str.h"
 
 const char *const family_how_words[FAMILY_HOWS + 1] = {"",     "retry",  "fork", "resume",
@@ -91,17 +92,15 @@ static struct family_name *family_names(const struct family_member *v, size_t n)
     return names;
 }
 
+static int family_to_name(const void *key, const void *element)
+{
+    return strcmp(key, ((const struct family_name *)element)->id);
+}
+
 static size_t family_find_member(const struct family_name *names, size_t n, const char *id)
 {
-    size_t lo = 0, hi = n;
-    while (id && lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (strcmp(names[mid].id, id) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return id && lo < n && !strcmp(names[lo].id, id) ? names[lo].member : FAMILY_NOBODY;
+    size_t at = id ? place_of(id, names, n, sizeof(*names), family_to_name) : n;
+    return at < n && !strcmp(names[at].id, id) ? names[at].member : FAMILY_NOBODY;
 }
 
 static void family_link(struct family_tree *t, const struct family_member *v, size_t n)

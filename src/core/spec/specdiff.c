@@ -142,11 +142,7 @@ struct speckeys *speckeys_new(const char *text)
 /* A fraction has many spellings. */
 static bool speckey_is_real(const struct speckey *k, double *ret)
 {
-    char *end = NULL;
-    if (k->is_text || !strpbrk(k->value, ".eE") || strspn(k->value, "+-.0123456789eE") == 0)
-        return false;
-    *ret = strtod(k->value, &end);
-    return end != k->value && !*end;
+    return !k->is_text && strpbrk(k->value, ".eE") && str_to_real(k->value, ret, NULL) == 0;
 }
 
 static bool speckey_is_same(const struct speckey *x, const struct speckey *y)

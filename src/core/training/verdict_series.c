@@ -5,6 +5,7 @@
 #include "core/training/verdict_series.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -66,13 +67,19 @@ double series_median(const struct verdict_series *s, size_t back, size_t count)
     return median_of(v, series_copy(s, back, count, v));
 }
 
-double series_spread(const struct verdict_series *s, size_t back, size_t count)
+/* How far they lie from their median; v is the caller's to spoil. */
+static double spread_of(double *v, size_t n)
 {
-    double v[SERIES_KEPT], middle = series_median(s, back, count);
-    size_t n = series_copy(s, back, count, v);
+    double middle = median_of(v, n);
     for (size_t i = 0; i < n; i++)
         v[i] = fabs(v[i] - middle);
     return SIGMA * median_of(v, n);
+}
+
+double series_spread(const struct verdict_series *s, size_t back, size_t count)
+{
+    double v[SERIES_KEPT];
+    return spread_of(v, series_copy(s, back, count, v));
 }
 
 double series_mean(const struct verdict_series *s, size_t back, size_t count)
@@ -105,12 +112,11 @@ double series_baseline(const struct verdict_series *s)
 
 double series_base_spread(const struct verdict_series *s)
 {
-    double v[SERIES_BASE], middle = series_baseline(s);
+    double v[SERIES_BASE];
     if (s->n < SERIES_BASE)
         return NAN;
-    for (size_t i = 0; i < SERIES_BASE; i++)
-        v[i] = fabs(s->base[i] - middle);
-    return SIGMA * median_of(v, SERIES_BASE);
+    memcpy(v, s->base, sizeof(v));
+    return spread_of(v, SERIES_BASE);
 }
 
 /* ---- lines ---- */

@@ -21,6 +21,8 @@ enum { VALUE_MIN = 4, TEXT_MAX = 64 << 20 };
 
 void mask_release(struct mask *m)
 {
+    for (size_t i = 0; i < m->values.n; i++)
+        explicit_bzero(m->values.v[i], strlen(m->values.v[i]));
     strv_release(&m->values);
 }
 

@@ -437,6 +437,7 @@ static int metricfile_read_source(struct metric_reader *r,
                                   size_t *ret_used)
 {
     _cleanup_(freep) char *path = file ? fsroot_attempt_dir(r->root, r->job, r->k, file) : NULL;
+    const char *named = str_or(path, ATTEMPT_LOG);
     _cleanup_(closep) int fd = -1;
     uint64_t size = 0;
     *ret_used = 0;
@@ -448,9 +449,9 @@ static int metricfile_read_source(struct metric_reader *r,
     if (x == -ENOENT || x == -ELOOP || x == -EINVAL)
         return 0;
     if (x < 0)
-        return message_refuse(t->err, x, "disk_no_open_it",
-                              MESSAGE_ARGS(MESSAGE_STR("path", path ? path : ATTEMPT_LOG),
-                                           MESSAGE_STR("why", strerror(-x))));
+        return message_refuse(
+            t->err, x, "disk_no_open_it",
+            MESSAGE_ARGS(MESSAGE_STR("path", named), MESSAGE_STR("why", strerror(-x))));
     if (size < src->offset)
         *src = (struct metricread_source){.read = src->read}; /* begun anew */
     if (size == src->size && !final)
@@ -460,9 +461,9 @@ static int metricfile_read_source(struct metric_reader *r,
     struct metricread_origin from = {.fd = fd, .root = r->root, .job = r->job, .attempt = r->k};
     x = metricread_chunk(&from, src, r->chunk, final, &s, ret_used);
     if (x < 0)
-        return message_refuse(t->err, x, "disk_no_read_it",
-                              MESSAGE_ARGS(MESSAGE_STR("path", path ? path : ATTEMPT_LOG),
-                                           MESSAGE_STR("why", strerror(-x))));
+        return message_refuse(
+            t->err, x, "disk_no_read_it",
+            MESSAGE_ARGS(MESSAGE_STR("path", named), MESSAGE_STR("why", strerror(-x))));
     if (t->result < 0) {
         *src = before;
         return t->result;

@@ -331,6 +331,11 @@ static int sampleindex_lock(const char *path, bool makes, struct err *err)
     return is_ours ? fd : -EWOULDBLOCK;
 }
 
+static uint64_t sampleindex_block_bytes(const struct sampleindex_dump *d)
+{
+    return sizeof(struct sampleindex_head) + d->n * sizeof(struct sampleindex_record);
+}
+
 /* Writes the blocks of dumps that are still there beside the index, and puts that in its place. */
 static int sampleindex_compact(const struct sampleindex *x, const char *path, struct err *err)
 {
@@ -340,9 +345,7 @@ static int sampleindex_compact(const struct sampleindex *x, const char *path, st
     uint64_t end = 0;
     int r = fd < 0 ? -errno : 0;
     for (size_t i = 0; i < x->n && r == 0; i++) {
-        size_t n = sizeof(struct sampleindex_head) +
-                   (size_t)x->v[i].n * sizeof(struct sampleindex_record),
-               got = 0;
+        size_t n = (size_t)sampleindex_block_bytes(&x->v[i]), got = 0;
         _cleanup_(freep) char *block = xmalloc(n);
         r = file_read_at(x->fd, x->v[i].at - sizeof(struct sampleindex_head), block, n, &got);
         if (r == 0 && got == n)
@@ -368,11 +371,6 @@ static int sampleindex_add_gone(int fd, const struct sampledump *d, uint64_t *en
     return r < 0 ? err_set(err, r, "cannot note that step %lld is gone: %s", (long long)d->step,
                            strerror(-r))
                  : 0;
-}
-
-static uint64_t sampleindex_block_bytes(const struct sampleindex_dump *d)
-{
-    return sizeof(struct sampleindex_head) + d->n * sizeof(struct sampleindex_record);
 }
 
 static uint64_t sampleindex_ceiling(uint64_t said, uint64_t otherwise)
@@ -466,7 +464,8 @@ static int sampleindex_add_missing(const struct sampleindex *x,
                                    uint64_t *end,
                                    struct err *err)
 {
-    uint64_t total = 0, index = 0, others = sampleindex_others(u->path);
+    uint64_t total = 0, index = 0, others = 0;
+    bool is_counted = false; /* the others: mostly nothing is missing, and nobody asks */
     int r = 0;
     for (size_t i = 0; i < list->n && r == 0; i++) {
         const struct sampledump *d = &list->v[i];
@@ -482,6 +481,9 @@ static int sampleindex_add_missing(const struct sampleindex *x,
             index += sampleindex_block_bytes(has);
             continue;
         }
+        if (!is_counted)
+            others = sampleindex_others(u->path);
+        is_counted = true;
         unsigned limit = sampleindex_limit(u, x->fd, index, others + *end);
         if (limit) {
             u->limits |= limit;

@@ -202,6 +202,14 @@ static const struct store_scope scopes[] = {
     {.user = "eve", .projects = crowd, .nprojects = array_len(crowd)},
 };
 
+static void random_ran(unsigned r, unsigned t, struct store_job_query *q)
+{
+    if (r & 65536)
+        q->ran_since = USEC_DAY + t / 16 % JOBS * 3 * USEC_MIN;
+    if ((r & 131072) && t / 2 % 2)
+        q->ran_until = (q->ran_since ? q->ran_since : USEC_DAY) + t / 32 % 977 * 3 * USEC_MIN;
+}
+
 static struct store_job_query random_query(uint64_t *seed)
 {
     static const char *const parts[] = {"EXP", "%", "_1", "9", "job-29", "\\", "nothing"};
@@ -225,10 +233,7 @@ static struct store_job_query random_query(uint64_t *seed)
         q.until = (q.since ? q.since : USEC_DAY) + t % 977 * 3 * USEC_MIN;
     if ((r & (8192 | 16384)) == 8192)
         q.q = parts[t % array_len(parts)];
-    if (r & 65536)
-        q.ran_since = USEC_DAY + t / 16 % JOBS * 3 * USEC_MIN;
-    if ((r & 131072) && t / 2 % 2)
-        q.ran_until = (q.ran_since ? q.ran_since : USEC_DAY) + t / 32 % 977 * 3 * USEC_MIN;
+    random_ran(r, t, &q);
     return q;
 }
 

@@ -23,6 +23,12 @@ export function span(millis: number): string {
     return zh ? `${m}分钟` : `${m}m`;
 }
 
+/** argusd says spans in seconds: "90s". null: there is none. */
+export const spanSays = (text: string | null | undefined): string | null => {
+    const s = Number.parseInt(text ?? "", 10);
+    return s > 0 ? span(s * 1000) : null;
+};
+
 export const ms = (at: string | null | undefined) => (at ? Date.parse(at) : NaN);
 export const ago = (at: string) =>
     lang.value === "zh" ? `${span(now.value - ms(at))}前` : `${span(now.value - ms(at))} ago`;

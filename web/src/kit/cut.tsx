@@ -9,7 +9,7 @@ const w = words({
 });
 
 /** total: undefined while it is not known. */
-export const cutSays = (shown: number, total: number | undefined) =>
+const cutSays = (shown: number, total: number | undefined) =>
     total !== undefined && total > shown ? w("first", num(shown), num(total)) : w("some", num(shown));
 
 /** Nothing where nothing is cut. */

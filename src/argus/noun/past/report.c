@@ -479,7 +479,8 @@ static int report_waste_run(struct cli *cli, void *opts, const struct strv *args
     url_query(&path, "project", o->project);
     url_query(&path, "user", o->user);
     url_query(&path, "limit", limit);
-    url_query(&path, "back_test", "true");
+    url_query(&path, "back_test",
+              o->csv && o->output < OUTPUT_JSON ? NULL : "true"); /* no column */
     if (path.failed)
         return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
     int r = cli_open(cli, err);

@@ -127,8 +127,6 @@ static void sampling_free(struct sampling *s)
     char *texts[] = {s->root, s->id, s->user, s->path, s->pattern};
     for (size_t i = 0; i < array_len(texts); i++)
         free(texts[i]);
-    for (size_t i = 0; i < s->mask.values.n; i++)
-        explicit_bzero(s->mask.values.v[i], strlen(s->mask.values.v[i]));
     mask_release(&s->mask);
     loggrep_free(s->q.grep);
     buf_release(&s->out);

@@ -287,7 +287,7 @@ static void api_usage_recovery(struct http_req *req, void *app)
     struct store_job_query q = {.user = http_req_query(req, "user"),
                                 .project = http_req_query(req, "project"),
                                 .scope = view.scope,
-                                .ran_since = k->from ? k->from : 1,
+                                .ran_since = k->from,
                                 .ran_until = k->to,
                                 .limit = STORE_PAGE_MAX,
                                 .want_detail = true,

@@ -442,7 +442,7 @@ static void api_usage_jobs(struct http_req *req, void *app)
     *k = (struct waste_asked){.req = req,
                               .a = a,
                               .limit = (size_t)limit,
-                              .since = since ? since : 1, /* 0: also what never had any */
+                              .since = since,
                               .until = until < now ? until : 0,
                               .end = until && until < now ? until : now,
                               .tries = http_req_query_bool(req, "back_test", false)};

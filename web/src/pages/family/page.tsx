@@ -14,6 +14,7 @@ import { Drawer } from "../../kit/over";
 import { CopyCsv, Head, Panel, shell, State, Text, Time, toast } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { Diff } from "../job/dryrun";
+import { jobName } from "../jobs/columns";
 import { chosenWith, placesOf, shortEdits } from "./tree";
 import { w } from "./words";
 import "./page.css";
@@ -23,7 +24,6 @@ const WIDTH = 216;
 const HEIGHT = 62;
 const NOTE_MAX = 500;
 
-const nameOf = (m: FamilyMember) => m.name ?? m.id;
 const jobHref = (id: string) => `/jobs/${encodeURIComponent(id)}`;
 const compareHref = (ids: string[]) => withQuery("/compare", { jobs: ids.join(",") });
 
@@ -60,8 +60,8 @@ function Tree({ jobs, asked }: { jobs: FamilyMember[]; asked: string }) {
                     class: "fam-box",
                     draw: (
                         <>
-                            <b class="cut" title={visible(nameOf(m))}>
-                                {visible(nameOf(m))}
+                            <b class="cut" title={visible(jobName(m))}>
+                                {visible(jobName(m))}
                             </b>
                             <State of={m.state} />
                             <span class="cut">
@@ -107,7 +107,7 @@ function Note({ of: m, may, changed }: { of: FamilyMember; may: boolean; changed
                     <button
                         type="button"
                         class="link act"
-                        aria-label={w("edit_note", visible(nameOf(m)))}
+                        aria-label={w("edit_note", visible(jobName(m)))}
                         onClick={() => setText(m.note ?? "")}
                     >
                         {w("change")}
@@ -121,7 +121,7 @@ function Note({ of: m, may, changed }: { of: FamilyMember; may: boolean; changed
                 class="field grow"
                 ref={field}
                 maxLength={NOTE_MAX}
-                aria-label={w("note_of", visible(nameOf(m)))}
+                aria-label={w("note_of", visible(jobName(m)))}
                 value={text}
                 onInput={(e) => setText(e.currentTarget.value)}
                 onKeyDown={(e) => {
@@ -163,12 +163,12 @@ function Row(p: {
             <input
                 type="checkbox"
                 checked={p.isChosen}
-                aria-label={t("choose_row", visible(nameOf(m)))}
+                aria-label={t("choose_row", visible(jobName(m)))}
                 onChange={p.choose}
             />
             <div class="fam-job">
                 <a class="link cut" href={jobHref(m.id)} title={visible(m.id)}>
-                    <Text of={nameOf(m)} />
+                    <Text of={jobName(m)} />
                 </a>
                 <State of={m.state} />
             </div>
@@ -207,7 +207,7 @@ function Difference({ of: m, parent }: { of: FamilyMember; parent: FamilyMember 
             onClose={() => setQuery({ of: null })}
             head={
                 <h2 class="cut">
-                    <Text of={nameOf(m)} />
+                    <Text of={jobName(m)} />
                 </h2>
             }
             foot={
@@ -234,7 +234,7 @@ function Difference({ of: m, parent }: { of: FamilyMember; parent: FamilyMember 
                         <Text of={m.note} />
                     </p>
                 )}
-                {parent ? <h3>{w("from_parent", visible(nameOf(parent)))}</h3> : <p class="mid">{w("root")}</p>}
+                {parent ? <h3>{w("from_parent", visible(jobName(parent)))}</h3> : <p class="mid">{w("root")}</p>}
                 {parent && (m.changes?.length ? <Diff of={m.changes} /> : <p class="mid">{changesSay(m, 1)}</p>)}
             </div>
         </Drawer>

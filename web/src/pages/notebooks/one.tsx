@@ -5,14 +5,14 @@ import type { Notebook, NotebookItem } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { useActs } from "../../base/acts";
-import { figure, visible } from "../../base/say";
+import { figure, spanSays, visible } from "../../base/say";
 import { setQuery } from "../../base/url";
 import { Pending } from "../../kit/blank";
 import { Drawer } from "../../kit/over";
 import { Cli, Dash, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { extendNotebook, openNotebook, removeNotebook, startNotebook, stopNotebook } from "./deeds";
-import { isMine, isOver, line, spanSays, whose } from "./parts";
+import { isMine, isOver, line, whose } from "./parts";
 import { w } from "./words";
 
 const Fact = ({ says, children }: { says: string; children: ComponentChildren }) => (

@@ -4,7 +4,7 @@ import type { NotebookItem } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { useDo } from "../../base/acts";
-import { figure, visible } from "../../base/say";
+import { figure, spanSays, visible } from "../../base/say";
 import { query, setQuery, withQuery } from "../../base/url";
 import { Blank, Pending } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
@@ -14,7 +14,7 @@ import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import { notOpened, startNotebook } from "./deeds";
 import { OpenButton, One } from "./one";
-import { isMine, keyOf, spanSays } from "./parts";
+import { isMine, keyOf } from "./parts";
 import { w } from "./words";
 import "./page.css";
 

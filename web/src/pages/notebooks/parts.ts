@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// parts.ts - what the page of notebooks, its drawer and its dialogs share: which one is meant, spans, command lines.
+// parts.ts - what the page of notebooks, its drawer and its dialogs share: which one is meant, command lines.
 import type { NotebookItem } from "../../made/api";
 import { session } from "../../api/client";
-import { span } from "../../base/say";
 import { shell } from "../../kit/parts";
 
 type Named = Pick<NotebookItem, "name" | "owner">;
@@ -15,12 +14,6 @@ export const isMine = (n: Named) => n.owner === session.value?.user;
 export const whose = (n: Named) => ({ path: { name: n.name }, query: { user: isMine(n) ? undefined : n.owner } });
 export const line = (verb: string, n: Named, more = "") =>
     `argus notebook ${verb} ${shell(n.name)}${more}${isMine(n) ? "" : ` --user ${shell(n.owner)}`}`;
-
-/** argusd says spans in seconds: "90s". null: there is none. */
-export const spanSays = (text: string | null | undefined): string | null => {
-    const s = Number.parseInt(text ?? "", 10);
-    return s > 0 ? span(s * 1000) : null;
-};
 
 /** Its job has ended, or there was none: it can be started, and forgotten. */
 export const isOver = (n: Pick<NotebookItem, "state">) => n.state === "STOPPED" || n.state === "FAILED";

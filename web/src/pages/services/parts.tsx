@@ -20,7 +20,7 @@ export const readyOf = (s: Service): number[] =>
 
 export function versionSays(s: Pick<ServiceItem, "current" | "wanted">): string {
     if (s.current && s.wanted) return w("goes_to", s.current, s.wanted);
-    return s.current || s.wanted ? `v${s.current || s.wanted}` : NOTHING;
+    return trafficOf(s) ? `v${trafficOf(s)}` : NOTHING;
 }
 
 /** Bounds of a percentile: "≤ 128 ms", "≤ 2.05 s". */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // versions.tsx - the replicas of a service, each drawn on the machine that was leased for it; its versions; its settings.
 import type { Service, ServiceVersion } from "../../made/api";
-import { figure, ms, num, span, visible } from "../../base/say";
+import { figure, ms, num, span, spanSays, visible } from "../../base/say";
 import { withQuery } from "../../base/url";
 import { Blank } from "../../kit/blank";
 import { CopyCsv, Dash, Panel, State, Text, Time, toneOf } from "../../kit/parts";
@@ -183,6 +183,7 @@ export function Settings({ of: s, change }: { of: Service; change: (() => void) 
     const spec = versionOf(s)?.spec;
     if (!spec) return null;
     const limit = (n: number) => (n ? num(n) : w("unlimited"));
+    const after = spanSays(s.idle);
     return (
         <Panel
             title={w("settings")}
@@ -206,7 +207,7 @@ export function Settings({ of: s, change }: { of: Service; change: (() => void) 
                         : w("s_fixed")}
                 </dd>
                 <dt>{w("s_idle")}</dt>
-                <dd>{s.idle === "0s" ? w("s_idle_never") : w("s_idle_after", span(parseInt(s.idle, 10) * 1000))}</dd>
+                <dd>{after ? w("s_idle_after", after) : w("s_idle_never")}</dd>
                 <dt>{w("s_limits")}</dt>
                 <dd>{w("s_limit", limit(spec.requests_per_minute), limit(spec.tokens_per_minute))}</dd>
                 {spec.model && (
