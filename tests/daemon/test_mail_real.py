@@ -178,12 +178,12 @@ def test_a_message_above_the_servers_size_is_refused_and_holds_nothing_behind_it
         mail_house(tmp_path, line.url, OPS, LATE) as argusd,
     ):
         rules = {
-            "large": {"of": "job", "when": "gpus > 300", "text": "'{name}' " + "x" * 450, "fix": "y" * 450},
-            "small": {"of": "job", "when": "gpus > 200 and gpus < 300", "text": "'{name}' is there"},
+            "large": {"of": "job", "when": "gpus > 200", "text": "'{name}' " + "x" * 450, "fix": "y" * 450},
+            "small": {"of": "job", "when": "gpus > 100 and gpus < 200", "text": "'{name}' is there"},
         }
         for name, rule in rules.items():
             assert argusd.call("PUT", f"/v1/alert_rules/{name}", rule).status == 201
-        large, small = held_job(argusd, 333), held_job(argusd, 222)
+        large, small = held_job(argusd, 222), held_job(argusd, 111)
         _, why = told(argusd, large, "refused")
         assert "552" in why and OPS in why and LATE in why
         assert told(argusd, small, "taken") == ("taken", None)

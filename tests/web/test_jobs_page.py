@@ -164,10 +164,10 @@ def test_what_is_listed_is_the_address(browser, world):
     names = lambda: [n.strip() for n in page.locator(".vrow .name").all_inner_texts()]  # noqa: E731
     page.click(".vhead button:has-text('Job')")
     page.wait_for_url("**sort=name**")
-    until(lambda: names() == sorted(names(), key=str.lower), "in order of names")
+    until(lambda: names() and names() == sorted(names(), key=str.lower), "in order of names")
     page.click(".vhead button:has-text('Job')")
     page.wait_for_url("**sort=-name**")
-    until(lambda: names() == sorted(names(), key=str.lower, reverse=True), "and the other way")
+    until(lambda: names() and names() == sorted(names(), key=str.lower, reverse=True), "and the other way")
     assert "--sort name" in page.inner_text(".head .cli")
     total = page.inner_text(".head").split(" jobs")[0].split()[-1]
     assert int(total) == len(names())

@@ -409,7 +409,7 @@ static void waste_advice(struct table *t, const json_t *job, const struct when *
         .title = (title_), .flags = COLUMN_RIGHT, .rank = (rank_), .draw = waste_##name_           \
     }
 static const struct column WASTE_COLUMNS[] = {
-    {.title = "say_job", .flags = COLUMN_FLEX, .least = 12, .key = "id", .style = STYLE_BOLD},
+    {.title = "say_job", .flags = COLUMN_FLEX, .least = 10, .key = "id", .style = STYLE_BOLD},
     {.title = "say_user", .flags = COLUMN_FLEX, .least = 4, .rank = 3, .key = "user"},
     WASTE_COLUMN("say_gpu_hours", held, 0),
     WASTE_COLUMN("say_held_idle", idle, 0),

@@ -243,12 +243,13 @@ export function TryIt({ of: s }: { of: Service }) {
                     {waits && (
                         <span class="small dim">{ready.length ? w("version_gone", trafficOf(s)) : w("not_now")}</span>
                     )}
+                    {/* Two elements: a click on one that had become a submit button would ask again. */}
                     {busy ? (
-                        <button type="button" class="btn" onClick={asking.stop}>
+                        <button key="end" type="button" class="btn" onClick={asking.stop}>
                             {w("end")}
                         </button>
                     ) : (
-                        <button type="submit" class="btn main" disabled={off}>
+                        <button key="ask" type="submit" class="btn main" disabled={off}>
                             {w("ask")}
                         </button>
                     )}
