@@ -687,7 +687,8 @@ def test_ten_thousand_rows_are_a_few_in_the_document(browser, world):
     page = browser.page()
     row = world.argusd.all_jobs()[0]
     many = {"jobs": [{**row, "id": f"job-{i}", "name": f"job {i}"} for i in range(10_000)], "next_cursor": None}
-    page.route("**/v1/jobs?*", lambda r: r.fulfill(body=json.dumps(many), content_type="application/json"))
+    body = json.dumps(many)
+    page.route("**/v1/jobs?*", lambda r: r.fulfill(body=body, content_type="application/json"))
     page.goto(world.argusd.url + "/jobs")
     page.wait_for_selector(".vrow")
     assert page.locator(".vrow").count() < 80

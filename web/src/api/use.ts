@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // use.ts - a component's view of a route: asked when it is shown and when its query changes, asked again when something
-// that it is about changed (live.ts), at most every 250 ms. What was there stays until the new answer is there.
+// that it is about changed (live.ts), at most every 250 ms. What was there stays until the new answer is there. A change
+// ends no answer that is on its way, or a slow one would never come while things change: it is asked for after it.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Routes } from "../made/api";
 import { lang } from "../base/prefs";
@@ -25,6 +26,15 @@ export interface Live {
 const SOON = 250;
 /** After an answer that says "not yet": of an argusd that has just started. */
 const LATER = 1000;
+/** So long an answer may be on its way until a change asks for another one. */
+const PATIENCE = 30_000;
+
+interface Flight {
+    key: string;
+    since: number;
+    /** Something changed meanwhile. */
+    anew: boolean;
+}
 
 /** route null: nothing is asked. */
 export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live: Live = {}): Asked<Routes[R]["reply"]> {
@@ -34,16 +44,20 @@ export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live:
     now.current = { key, ask, live };
     const timer = useRef(0);
     const abort = useRef<AbortController | null>(null);
+    const flying = useRef<Flight | null>(null);
 
     const fire = () => {
         timer.current = 0;
-        void load();
+        const f = flying.current;
+        if (f && f.key === now.current.key && performance.now() - f.since < PATIENCE) f.anew = true;
+        else void load();
     };
     const load = useCallback(async () => {
         if (!route) return;
         abort.current?.abort();
         const control = (abort.current = new AbortController());
         const mine = now.current.key;
+        const flight: Flight = (flying.current = { key: mine, since: performance.now(), anew: false });
         try {
             const data = await call(route, { ...now.current.ask, signal: control.signal });
             if (!control.signal.aborted) setState({ key: mine, data });
@@ -52,6 +66,9 @@ export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live:
             // Without a connection the last data stay; the shell says since when they are old.
             setState((old) => (isAway(e) && old.key === mine && old.data !== undefined ? old : { key: mine, why: e }));
             if (isAway(e) && e.status) timer.current ||= setTimeout(fire, LATER) as unknown as number;
+        } finally {
+            if (flying.current === flight) flying.current = null;
+            if (flight.anew && !control.signal.aborted) soon();
         }
     }, [route]);
     const soon = useCallback(() => {
@@ -75,7 +92,14 @@ export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live:
         );
         return () => off.forEach((f) => f());
     }, [soon, live.topics?.join()]);
-    useEffect(() => onBack(soon), [soon]);
+    useEffect(
+        () =>
+            onBack(() => {
+                flying.current = null; // what was on its way was so on the connection that broke
+                soon();
+            }),
+        [soon],
+    );
     useEffect(() => {
         if (!live.every) return;
         const each = setInterval(() => document.hidden || soon(), live.every);

@@ -45,6 +45,8 @@ export interface ListProps<R> {
     chosen?: Set<string>;
     onChoose?: (chosen: Set<string>) => void;
     current?: string | null;
+    /** Somebody scrolls near the end of the rows. */
+    onNearEnd?: () => void;
     card: (row: R) => ComponentChildren;
     foot?: ComponentChildren;
 }
@@ -53,6 +55,7 @@ const OVER = 8;
 /** The window of rows moves by so many at once: not at each pixel that is scrolled. */
 const WINDOW_STEP = 4;
 const STANDS_MS = 90;
+const NEAR_END = 3; // times what is in sight
 const LEAST_FLEX = 200;
 
 /** "-ended_at": by ended_at, the largest first. Nothing known goes last either way. */
@@ -329,7 +332,11 @@ export function List<R>(p: ListProps<R>) {
                     class="vlist"
                     role="rowgroup"
                     ref={box}
-                    onScroll={look}
+                    onScroll={(e) => {
+                        const el = e.currentTarget;
+                        look();
+                        if (el.scrollHeight - el.scrollTop < (NEAR_END + 1) * el.clientHeight) p.onNearEnd?.();
+                    }}
                     style={{ height: `min(${rows.length * rowHeight.current}px, calc(100vh - 270px))` }}
                 >
                     <div class="pad" role="presentation" style={{ height: `${rows.length * rowHeight.current}px` }}>

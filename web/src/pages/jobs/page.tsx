@@ -17,6 +17,7 @@ import { t } from "../../words/shared";
 import { askOf, cliOf, countsOf, FILTERS, LIMIT, orderOf } from "./asked";
 import { Flags, isOver, jobColumns, jobName } from "./columns";
 import { Filters, States } from "./filters";
+import { useFurther } from "./further";
 import { archiveChosen, MOST, retryChosen, stopChosen } from "./many";
 
 const w = words({
@@ -241,9 +242,10 @@ export default function Jobs() {
         { topics: ["jobs"] },
     );
     const columns = jobColumns();
-    const rows = asked.data?.jobs;
+    const further = useFurther(asked.data, q);
+    const rows = further.rows;
     const counts = useAsk("GET /v1/jobs", { query: countsOf(q) }, { every: 15_000 }).data;
-    const isPart = !!asked.data?.next_cursor || q.has("after");
+    const isPart = !!further.next || q.has("after");
     const total = (isPart ? counts?.total : undefined) ?? rows?.length ?? 0;
     const sort = q.get("sort");
     const filters = [...FILTERS, "q"].filter((f) => q.get(f)).length;
@@ -293,12 +295,13 @@ export default function Jobs() {
                     nameOf={jobName}
                     href={(j) => `/jobs/${encodeURIComponent(j.id)}`}
                     sort={sort}
-                    isSorted={isPart && !!orderOf(sort)}
+                    isSorted={(isPart || further.hasMore) && !!orderOf(sort)}
                     onSort={(sort) => setQuery({ sort, after: null })}
                     chosen={chosen}
                     onChoose={setChosen}
+                    onNearEnd={further.more}
                     card={(j) => <Card of={j} />}
-                    foot={isPart ? <Foot q={q} next={asked.data?.next_cursor} shown={rows.length} /> : undefined}
+                    foot={isPart ? <Foot q={q} next={further.next} shown={rows.length} /> : undefined}
                 />
             )}
             {rows && (
