@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "ssh/probe.h"
 #include "ssh/raylet.h"
+#include "ssh/tcptry.h"
 #include "ssh/trouble.h"
 
 static void check_probe(const char *text, size_t size)
@@ -70,6 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert(look.n_jobs <= RAYLET_JOBS_MAX && (look.trouble[0] != 0) == (look.trouble_code[0] != 0));
     trouble_read(text, size, &t, "", &r);
     assert(r.trouble != SSH_OK && r.text[0] == '{');
+    struct tcptry_want ports = {.ports = {6379, 9700}, .n = 2};
+    int open = 0;
+    assert(!tcptry_read(text, size, &ports, &open) || !open || open == 6379 || open == 9700);
     ssh_find_key(text, size, "n", key);
     assert(!key[0] || !strncmp(key, "SHA256:", 7));
     return 0;

@@ -143,6 +143,22 @@ bool reach_allows_text(enum reach how, const struct strv *networks, const char *
     return ip_from_text(text, &ip) && reach_allows_ip(how, networks, ip_inside(&ip));
 }
 
+bool reach_is_within(const struct strv *networks, const char *text)
+{
+    struct ip ip;
+    if (!ip_from_text(text, &ip))
+        return false;
+    ip = ip_inside(&ip);
+    return reach_is_listed(networks, &ip);
+}
+
+bool reach_is_same(const char *a, const char *b)
+{
+    struct ip left, right;
+    return ip_from_text(a, &left) && ip_from_text(b, &right) &&
+           !memcmp(left.b, right.b, sizeof(left.b));
+}
+
 int reach_check_network(const char *text, struct err *err)
 {
     struct ip_net net;

@@ -27,5 +27,9 @@ bool reach_allows(enum reach how, const struct strv *networks, const struct sock
 /* The same of a text, which is one IPv4 or IPv6 address and nothing else: else false, whoever named
  * it. What is allowed may stand in a URL. */
 bool reach_allows_text(enum reach how, const struct strv *networks, const char *text);
+/* Does one of these networks hold the address in the text? False for what is no address. */
+bool reach_is_within(const struct strv *networks, const char *text);
+/* Two texts of one address; false where either is none. */
+bool reach_is_same(const char *a, const char *b);
 /* "10.0.0.0/8", "fd00::/8", or one address. ERR_BAD_REQUEST. */
 must_check int reach_check_network(const char *text, struct err *err);

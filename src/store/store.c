@@ -582,10 +582,11 @@ void store_prune_usage(struct store *s, int64_t step, int64_t before)
     batch_int(&s->open, before);
 }
 
-void store_prune_idempotency(struct store *s, usec_t before)
+void store_prune_idempotency(struct store *s, const char *user, usec_t before)
 {
     batch_begin(&s->open, WRITE_IDEMPOTENCY_PRUNE);
     put_time(&s->open, before);
+    batch_text(&s->open, user);
 }
 
 /* ---- reads ---- */

@@ -208,8 +208,8 @@ void store_put_event(struct store *s, const struct store_event *event);
 void store_add_usage(struct store *s, const struct store_usage *usage);
 /* Forget the rows of this step that began before. */
 void store_prune_usage(struct store *s, int64_t step, int64_t before);
-/* Forget the idempotency keys older than this. */
-void store_prune_idempotency(struct store *s, usec_t before);
+/* Forget this user's idempotency keys older than this; NULL: everybody's. */
+void store_prune_idempotency(struct store *s, const char *user, usec_t before);
 
 /* ---- reads at start: synchronous ---- */
 

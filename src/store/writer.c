@@ -60,7 +60,8 @@ static const char *const writer_sql[] = {
     [WRITE_IDEMPOTENCY] = "INSERT OR REPLACE INTO idempotency(user, key, body_hash, job_id, at)"
                           " VALUES(?,?,?,?,?)",
     [WRITE_META] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?,?)",
-    [WRITE_IDEMPOTENCY_PRUNE] = "DELETE FROM idempotency WHERE at < ?",
+    [WRITE_IDEMPOTENCY_PRUNE] = "DELETE FROM idempotency WHERE at < ?1"
+                                " AND (?2 IS NULL OR user = ?2)",
     [WRITE_USAGE_KEY] = "INSERT OR IGNORE INTO usage_key(cluster, labels, project, user, workload)"
                         " VALUES(?,?,?,?,?)",
     [WRITE_USAGE] =

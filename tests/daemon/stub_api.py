@@ -2,7 +2,8 @@
 """A small argusd for tests of the command line alone: the API's shapes, held in memory, with faults on demand.
 
 Not a model of argusd: jobs change only when the test says so. Every change wakes the long-polls and streams. Faults:
-`cut_logs` (each log stream is dropped after so many events), `drop_posts` (so many POSTs are taken and not answered).
+`cut_logs` (each log stream is dropped after so many events), `drop_posts` (so many POSTs are taken and not answered),
+`busy` (so many changes of a job are refused, since there is no place).
 """
 
 import base64
@@ -237,13 +238,16 @@ class Handler(BaseHTTPRequestHandler):
         path, body = self.begin()
         if path is None:
             return
-        m = re.fullmatch(r"/v1/jobs/([^/:]+):(stop|hold|release|priority)", path)
+        m = re.fullmatch(r"/v1/jobs/([^/:]+):(stop|hold|release|priority|archive)", path)
         if path == "/v1/jobs":
             self.submit(body)
         elif path == "/v1/jobs:stop":
             ids = [i for i in json.loads(body)["ids"] if self.stub.jobs[i]["state"] not in TERMINAL]
             self.stop(ids)
             self.answer(202, {"jobs": [{"id": i, "state": self.stub.jobs[i]["state"]} for i in ids], "more": False})
+        elif m and self.stub.busy:
+            self.stub.busy -= 1
+            self.problem(429, "too_many_requests", "1000 jobs wait")
         elif m and m.group(1) in self.stub.jobs:
             self.change(m.group(1), m.group(2), body)
             self.answer(202, self.stub.jobs[m.group(1)])
@@ -286,7 +290,7 @@ class Stub:
         self.requests = []  # (method, path with query, headers, body)
         self.answers = {}  # idempotency key -> job id
         self.refuse = None  # (status, problem) for the next POST of a job
-        self.cut_logs = self.drop_posts = 0
+        self.cut_logs = self.drop_posts = self.busy = 0
         self.piece = 1 << 16  # of the log, in one answer or event
         self.changed = threading.Condition()
         self.version = 0

@@ -190,6 +190,40 @@ def test_ack_silence_rules_and_report(tmp_path):
         assert argusd.call("DELETE", "/v1/alert_rules/job_failed").status == 409
 
 
+def report_section(argusd, incident, heading, **query):
+    """What stands below a heading, to the end: it is the last one."""
+    asked = urllib.parse.urlencode(query)
+    return argusd.call("GET", f"/v1/incidents/{incident}/report?{asked}").body.decode().split(heading, 1)[1]
+
+
+def test_a_report_tells_what_was_done_and_nothing_else(tmp_path):
+    """Two incidents of one rule: of a job that was held and released, and of one that nobody touched."""
+    with house(tmp_path, {}) as argusd:
+        rule = {"of": "job", "when": "gpus > 200", "text": "job '{name}' wants {gpus} GPUs", "severity": "info"}
+        assert argusd.call("PUT", "/v1/alert_rules/greedy", rule).status == 201
+        held, left = (argusd.submit("echo hi", nnodes=222, n_gpus_per_node=1) for _ in range(2))
+
+        def greedy():
+            return {a["name"]: a["incident"] for a in argusd.get("/v1/alerts")["alerts"] if a["rule"] == "greedy"}
+
+        of = until(lambda: len(found := greedy()) == 2 and found, "both are told of")
+        assert of[held] != of[left]
+        assert "no event tells of an act" in report_section(argusd, of[held], "## What was done")
+        assert argusd.call("POST", f"/v1/jobs/{held}:hold", {}).status == 200
+        assert argusd.call("POST", f"/v1/jobs/{held}:release", {}).status == 200
+        events = {e["kind"]: e for e in argusd.events(held)}
+        done = report_section(argusd, of[held], "## What was done")
+        acts = [line for line in done.splitlines() if f"job/{held}" in line]
+        assert [line.split()[1] for line in acts] == [events[k]["at"] for k in ("held", "released")]
+        assert all(f" admin, job/{held}: " in line for line in acts)
+        assert "no event tells" not in done and left not in done
+        untouched = report_section(argusd, of[left], "## What was done")
+        assert "no event tells of an act" in untouched and held not in untouched
+        page = report_section(argusd, of[held], "<h2>处理</h2>", format="html", language="zh")
+        assert page.count(f"admin，job/{held}") == 2 and "没有事件记录" not in page
+        assert "没有事件记录" in report_section(argusd, of[left], "<h2>处理</h2>", format="html", language="zh")
+
+
 def test_one_user_does_not_fill_the_silences(tmp_path):
     """A silence of an alert replaces his own of before, and what users may have leaves room to admins."""
     with house(tmp_path, {}) as argusd:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who makes messages in a loop holds up nobody: what is severest goes first, each user has a share."""
 
+import datetime
+import json
 import threading
 import time
 
@@ -11,6 +13,7 @@ from argusd import needs_argusd, until
 
 pytestmark = needs_argusd
 USERS, JOBS = 50, 6
+ARRIVES_WITHIN = 60  # seconds from an incident's begin to the request that its receiver takes, by argusd's own clock
 
 
 def people(argusd):
@@ -33,6 +36,12 @@ def misbehave(argusd, token):
         alerts = argusd.call("GET", "/v1/alerts?state=all&limit=2000", token=token).json()["alerts"]
         for alert in alerts[:1]:
             argusd.call("POST", f"/v1/alerts/{alert['id']}:silence", {"for": "365d"}, token=token)
+
+
+def sent_at(hook, incident):
+    """When argusd sent each message of an incident that was taken: whole seconds, as it signs them."""
+    return [int(head["webhook-timestamp"]) for _, head, body in list(hook.got)
+            if json.loads(body)["incident"]["id"] == incident]  # fmt: skip
 
 
 def test_fifty_users_who_misbehave_hold_up_nothing_critical(tmp_path):
@@ -61,6 +70,9 @@ def test_fifty_users_who_misbehave_hold_up_nothing_critical(tmp_path):
         print(f"a critical message came {time.monotonic() - begun:.1f} s after its receiver answered again")
         heard = [b["incident"]["severity"] for b in hook.bodies()]
         assert heard.index("critical") <= 2, heard  # beside what was on its way, and one that had failed
+        opened = datetime.datetime.fromisoformat(argusd.get(f"/v1/incidents/{critical}")["opened_at"]).timestamp()
+        sent = min(sent_at(hook, critical))
+        assert int(opened) <= sent <= opened + ARRIVES_WITHIN, sent - opened
         for t in threads:
             t.join()
         argusd.ray.listen(True)

@@ -46,6 +46,7 @@ ROUTES = {
     "GET /v1/jobs/{id}/samples": ("/v1/jobs/JOB/samples", SEE_JOB, None),
     "GET /v1/jobs/{id}/logs": ("/v1/jobs/JOB/logs", SEE_JOB, None),
     "GET /v1/jobs/{id}/logs/files": ("/v1/jobs/JOB/logs/files", SEE_JOB, None),
+    "GET /v1/jobs/{id}/logs/merged": ("/v1/jobs/JOB/logs/merged", SEE_JOB, None),
     "GET /v1/logs": ("/v1/logs?grep=x", TOKEN, None),
     "GET /v1/search": ("/v1/search?q=x", TOKEN, None),
     "GET /v1/jobs/{id}/metrics": ("/v1/jobs/JOB/metrics", SEE_JOB, None),

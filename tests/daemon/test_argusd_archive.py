@@ -80,12 +80,12 @@ def state_of(a, job):
     return (a.job(job)["archived"] or {}).get("state")
 
 
-def change(a, job, verb, body=None):
+def change(a, job, verb, body=None, token="user"):
     """Until it is taken: its last records may still be on their way to the disk."""
     last = {}
 
     def taken():
-        last["reply"] = a.call("POST", f"/v1/jobs/{job}:{verb}", body, token="user")
+        last["reply"] = a.call("POST", f"/v1/jobs/{job}:{verb}", body, token=token)
         return last["reply"].status == 202
 
     until(taken, f"{verb} is taken")
@@ -124,6 +124,18 @@ def test_there_and_back(argusd):
     assert [k for k in argusd.kinds(job) if "archive" in k] == ["archived", "unarchived"]
     assert argusd.follow(job)[0] == driver_log
     assert not [n for n in os.listdir(argusd.root / "jobs") if n.startswith(".argus-")]
+
+
+def test_who_asks_for_many_leaves_turns_to_others(argusd):
+    """Six that take long, then one of somebody else: his is not the last."""
+    hers, his = [finished(argusd, MANY) for _ in range(6)], finished(argusd)
+    for job in hers:
+        change(argusd, job, "archive")
+    change(argusd, his, "archive", token="admin")
+    for job in (*hers, his):
+        until(lambda job=job: state_of(argusd, job) == "archived", f"{job} is archived")
+    done = {j: e["seq"] for j in (*hers, his) for e in argusd.events(j) if e["kind"] == "archived"}
+    assert done[his] < max(done[job] for job in hers), done
 
 
 def with_checkpoint(a):

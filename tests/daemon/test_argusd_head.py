@@ -53,9 +53,9 @@ class HeadArgusd(Argusd):
     def write_config(self):
         super().write_config()
         text = self.config.read_text().replace(
-            f'ray: {{address: "{self.ray_url}"}}',
-            f'ray: {{address: "{self.ray_url}", head: {{managed: true, host: 127.0.0.1, ray_bin: {self.bin}/ray}}}}\n'
-            f"ports: {{gcs: {free_port()}}}\nnodes: {{{self.nodes}}}",
+            f'ray: {{address: "{self.ray_url}"',
+            f"ports: {{gcs: {free_port()}}}\nnodes: {{{self.nodes}}}\n"
+            f'ray: {{address: "{self.ray_url}", head: {{managed: true, host: 127.0.0.1, ray_bin: {self.bin}/ray}}',
         )
         self.config.write_text(text)
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from fakeray import FakeRay
+from figurebed import Page
 from receiver import Receiver
 
 from argusd import Argusd, needs_argusd, until
@@ -112,3 +113,51 @@ def test_an_address_of_a_machine_is_an_address(tmp_path):
         for text in told:
             assert "latest/meta-data" not in text
             assert "169.254.169.254" not in text
+
+
+class Strict(Argusd):
+    networks = "10.0.0.0/8"  # no node of this file is there
+
+
+@pytest.fixture
+def pages():
+    """Where argusd may ask, and the server of somebody else, which has a page, too."""
+    addresses = {"head": "127.0.0.1", "true": "127.0.0.5", "foreign": "127.0.0.66"}
+    made = {name: Page(address, "ray_node_mem_used 1\n") for name, address in addresses.items()}
+    yield made
+    for page in made.values():
+        page.close()
+
+
+def test_an_address_that_only_ray_tells_is_not_called(tmp_path, pages):
+    """Three raylets say that they are at a server of somebody else: one that nobody registered, one by the name of a
+    node that is registered elsewhere, and one that has taken the name of a node that is there itself."""
+
+    def raylet(name, ip, page, of=None):
+        resources = {"CPU": 8, "GPU": 2, "worker_node": 1, f"argus_node_{of or name}": 1}
+        return {"name": name, "ip": ip, "metrics_port": pages[page].port, "resources": resources}
+
+    head = {"name": "head", "ip": "127.0.0.1", "head": True, "resources": {"CPU": 0}}
+    nodes = [
+        {**head, "metrics_port": pages["head"].port},
+        raylet("w1", "127.0.0.66", "foreign"),
+        raylet("r2", "127.0.0.66", "foreign"),
+        raylet("r1", "127.0.0.5", "true"),
+        raylet("thief", "127.0.0.66", "foreign", of="r1"),
+    ]
+    with FakeRay(nodes=nodes, state=tmp_path / "ray") as ray, Strict(tmp_path, ray.url) as argusd:
+        for name, host in (("r1", "127.0.0.5"), ("r2", "127.0.0.6")):
+            reply = argusd.call("POST", "/v1/nodes", {"name": name, "host": host, "port": 1})
+            assert reply.status == 201, reply
+        for name in ("w1", "r2"):
+            until(lambda name=name: argusd.call("GET", f"/v1/nodes/{name}/figures?figure=cpu_util_ratio").status == 200
+                  and "only Ray says" in argusd.get(f"/v1/nodes/{name}/figures?figure=cpu_util_ratio")["why_not"],
+                  f"why {name} is not asked")  # fmt: skip
+        # Each node has its moment in the 15 s: after the second request to one, that of every other has come.
+        before = {name: pages[name].asked for name in ("head", "true")}
+        until(lambda: all(pages[name].asked >= n + 2 for name, n in before.items()), "the others are asked")
+        targets = until(lambda: (r := argusd.call("GET", "/v1/prometheus/targets")).status == 200 and r.json(),
+                        "where the pages are")  # fmt: skip
+        told = {t for row in targets for t in row["targets"]}
+        assert told == {f"127.0.0.1:{pages['head'].port}", f"127.0.0.5:{pages['true'].port}"}
+        assert pages["foreign"].asked == 0

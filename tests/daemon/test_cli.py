@@ -716,6 +716,16 @@ def test_stop_by_name_and_by_filter(cli, stub):
     assert p.returncode == 4 and stub.jobs["sft-20261121-d4e5f6"]["state"] == "STOPPED"
 
 
+def test_archive_of_all_that_are_old_waits_for_places(cli, stub):
+    ids = [stub.add(f"old-{n}", state="SUCCEEDED", ended_at="2026-01-01T00:00:00Z") for n in range(3)]
+    stub.busy = 2
+    p = cli.run("archive", "--older", "1d")
+    assert p.returncode == 0 and sorted(p.stdout.split()[::2]) == ids and stub.busy == 0
+    assert len(stub.seen("POST", ":archive")) == 5
+    stub.busy = 1
+    assert cli.run("archive", "old-0").returncode != 0  # one that is named is told at once
+
+
 def test_stop_is_about_ones_own_unless_all(cli, stub):
     fill(stub)
     out = cli.ok("stop", "--state", "queued,running", "-y")

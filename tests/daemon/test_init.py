@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """`argus init`: a first server on a bare machine, kept running by its script; nothing that is there is written over."""
 
+import fcntl
+import ipaddress
 import json
 import os
 import re
 import signal
+import socket
 import stat
+import struct
 import subprocess
 import urllib.request
 
 import pytest
+import yaml
 from ports import free_port
 from programs import PROGRAMS
 
@@ -75,6 +80,40 @@ def test_what_it_makes(place):
     text = place.config.read_text()
     assert f"shared_root: {place.home}/shared\n" in text and f"state_dir: {place.home}/state\n" in text
     assert f"listen: {place.listen}\n" in text
+    argv = [PROGRAMS["argusd"], "--check", "--config", place.config]
+    assert subprocess.run(argv, timeout=120).returncode == 0
+
+
+def interface_networks():
+    """The networks of IPv4 that the interfaces of this machine are in, without loopback and a link's own."""
+    found = set()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for _, name in socket.if_nameindex():
+            asked = struct.pack("256s", name.encode()[:15])
+            try:  # SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFNETMASK
+                [flags] = struct.unpack("H", fcntl.ioctl(s, 0x8913, asked)[16:18])
+                address, mask = (socket.inet_ntoa(fcntl.ioctl(s, call, asked)[20:24]) for call in (0x8915, 0x891B))
+            except OSError:  # it has no such address
+                continue
+            net = ipaddress.ip_network(f"{address}/{mask}", strict=False)
+            if flags & 0x41 == 0x41 and not net.is_loopback and not net.is_link_local:  # IFF_UP, IFF_RUNNING
+                found.add(str(net))
+    return found
+
+
+@pytest.mark.parametrize("ray", ["http://127.0.0.1:8265", "http://192.0.2.1:8265"])
+def test_figures_of_nodes_nearby_need_no_further_key(place, ray):
+    """The networks of this machine are written as ray.networks; loopback alone where there is nothing else."""
+    assert place.init(*place.flags, "--ray", ray).returncode == 0
+    text = place.config.read_text()
+    written = yaml.safe_load(text)["ray"].get("networks", [])
+    mine = interface_networks()
+    assert mine <= set(written)
+    nets = [ipaddress.ip_network(n) for n in written]
+    assert not [n for n in nets if n.is_link_local or not n.prefixlen]
+    has_loopback = "127.0.0.0/8" in written
+    assert has_loopback == (written == ["127.0.0.0/8"]) and (not has_loopback or ray == "http://127.0.0.1:8265")
+    assert ("joined Ray by themselves" in text) == bool(written)
     argv = [PROGRAMS["argusd"], "--check", "--config", place.config]
     assert subprocess.run(argv, timeout=120).returncode == 0
 

@@ -50,8 +50,8 @@ def argusd(model, tmp_path_factory):
         yield argusd
 
 
-def fail(argusd, command=FAILS):
-    job = argusd.submit(command, token="admin")
+def fail(argusd, command=FAILS, token="admin"):
+    job = argusd.submit(command, token=token)
     assert argusd.wait_over(job)["state"] == "FAILED"
     return job
 
@@ -127,7 +127,7 @@ def test_one_that_hangs_delays_nobody_and_bounds_hold_over_kill_9(tmp_path):
         fail(argusd)
         until(lambda: state(argusd)["failed"] == 1, "the model is not waited for")
         model.answer = cause("a disk")
-        second = fail(argusd)
+        second = fail(argusd, token="user")
         until(lambda: opinions(argusd, second), "the next failure is asked about")
         assert state(argusd)["left_in_hour"] == 0
         argusd.kill9()
@@ -137,13 +137,32 @@ def test_one_that_hangs_delays_nobody_and_bounds_hold_over_kill_9(tmp_path):
         assert opinions(argusd, third) == [] and len(model.seen) == 2
 
 
+def test_one_users_failures_leave_questions_to_others(tmp_path):
+    """Who fails in a loop is asked about for three quarters of the hour's questions; then somebody else's failure is,
+    all the same, over a restart, too."""
+    with Receiver() as model, house(tmp_path, model, per_hour=4) as argusd:
+        model.answer = cause("a disk")
+        for n in range(4):
+            fail(argusd)
+            until(lambda n=n: sum(state(argusd)[k] for k in ("answered", "passed_over")) == n + 1, "it was looked at")
+        assert (state(argusd)["asked"], state(argusd)["passed_over"]) == (3, 1)
+        argusd.kill9()
+        argusd.start()
+        fail(argusd)
+        until(lambda: state(argusd)["passed_over"] == 1, "what she had is known again")
+        his = fail(argusd, token="user")
+        until(lambda: opinions(argusd, his), "his is asked about")
+        assert (state(argusd)["left_in_hour"], len(model.seen)) == (0, 4)
+
+
 def test_tokens_of_a_day_are_bounded_whatever_the_model_counts(tmp_path):
     with Receiver() as model, house(tmp_path, model, tokens_per_day=1000) as argusd:
         model.answer = cause("a disk", usage={"total_tokens": 0})
         left = state(argusd)["tokens_left"]
         assert left == 1000
-        until(lambda: fail(argusd) and state(argusd)["passed_over"], "the day's tokens are spent")
-        assert 1 <= len(model.seen) < 10 and state(argusd)["tokens_left"] == 0
+        until(lambda: fail(argusd, token="admin") and state(argusd)["passed_over"] > 0, "admin's share is spent")
+        until(lambda: fail(argusd, token="user") and state(argusd)["tokens_left"] == 0, "the other has what was left")
+        assert 1 <= len(model.seen) < 10
 
 
 def test_it_is_off_unless_argus_yaml_says_so(tmp_path):

@@ -88,7 +88,8 @@ def test_a_node_that_is_slow_in_several_jobs(tmp_path):
         begun = w.begin()
         tell(w.argusd, second.id, node, slow=3, throttled=4)
         text = w.hears("node_slow", begun, node)["text"]
-        assert text == f"ranks on node '{node}' held the others up in 2 jobs of the last week"
+        said = f"ranks on node '{node}' held the others up in 2 jobs of the last week"
+        assert text == f"{said}; users whose jobs these are: 1, and from two on it takes jobs last"
         for t in (first, second):
             t.let_go()
             w.argusd.wait_over(t.id)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one may not see does not exist for him: ann makes everything that there is, each thing with a mark in its name
-or its text, and every GET of the API is asked with the token of bob, who shares no project with her. No answer of any
-of them, about anything of hers by its very name, has the mark."""
+or its text, and every GET of the API is asked with the token of bob, who shares no project with her; so is every tool
+of MCP, and he follows every stream while she goes on. No answer of any of them, about anything of hers by its very
+name, has the mark."""
 
 import contextlib
 import itertools
@@ -10,10 +11,13 @@ import re
 import subprocess
 
 import pytest
+import standin
 from checkpoints import put_checkpoint
 from fakeray import FakeRay
 from programs import PROGRAMS
 from snapshots import added, tar
+from test_mcp import call as call_tool
+from test_mcp import new as ask_mcp
 
 from argusd import Argusd, needs_argusd, until
 
@@ -23,6 +27,8 @@ RECEIVERS = "alerts: {receivers: {ops: {kind: log}}}"
 # Lists show the most where they are asked for all; a stream begins with what was.
 ALL = ("all=1", "state=all", "limit=1000", f"user={MARK}-ann", f"project={MARK}-project", "by=user", "by=project")
 STREAMS = {"/v1/changes"}
+FOLLOWED = ("/v1/events?follow=1&since=0", "/v1/changes?follow=1")
+JUDGED = """print('{"step": 10, "score": 0.25}', flush=True)"""
 
 
 class World:
@@ -43,7 +49,9 @@ class World:
         for path in (f"users/{MARK}-ann", f"projects/{MARK}-project"):
             self.made("PUT", f"/v1/{path}/quota", {"queued": 1000}, "admin")
         until(lambda: argusd.get("/readyz")["shared_root"] == "ok", "the root is ready")
+        self.make_training()
         self.make_jobs()
+        self.make_archive()
         self.make_content()
         self.make_work()
         self.make_alerts()
@@ -61,6 +69,35 @@ class World:
         job = self.argusd.submit(line, token="ann", submission_id=f"{MARK}-{name}", **keys)
         self.keep("id", job)
         return job
+
+    def make_training(self):
+        """One with samples, metrics, a checkpoint, and a job that judged that; over, since others need its GPU."""
+        standin.make_world(self.argusd.root)
+        name = f"{MARK}-training"
+        judge = {"workload": "ray", "n_gpus_per_node": 0, "entrypoint": ["python3", "-c", JUDGED]}
+        spec = {"submission_id": name, "project": f"{MARK}-project", "eval_on_save": judge}
+        reply = self.argusd.post({**standin.SPEC, **spec}, "?no_trial=1", token="ann")
+        assert reply.status == 201, reply
+        training = standin.Training.of(self.argusd, name)
+        training.dump(1, [(f"{MARK}-prompt", f"{MARK}-answer", 1.0)])
+        training.order("say", f"step:1 - {MARK}/score:0.5")
+        training.save(10)
+        until(lambda: [c["eval"] for c in training.listed()] == ["done"], "its checkpoint is judged")
+        training.order("exit", 0)
+        self.argusd.wait_over(name)
+        for page, key in {"samples": "samples", "metrics": "series"}.items():
+            path = f"/v1/jobs/{name}/{page}"
+            until(lambda path=path, key=key: self.argusd.get(path, token="ann")[key], f"it has {page}")
+        self.keep("id", name)
+        self.keep("id", f"{name}-eval-10")
+
+    def make_archive(self):
+        packed = self.job("packed", f"echo {MARK}-packed")
+        self.argusd.wait_over(packed)
+        pack = lambda: self.argusd.call("POST", f"/v1/jobs/{packed}:archive", token="ann").status  # noqa: E731
+        until(lambda: pack() == 202, "its last records are on the disk")
+        state = lambda: (self.argusd.job(packed)["archived"] or {}).get("state")  # noqa: E731
+        until(lambda: state() == "archived", "its directory is an archive")
 
     def make_jobs(self):
         failed = self.job("failed", f"echo {MARK}-said; echo 'ValueError: {MARK}-error' >&2; exit 1")
@@ -162,6 +199,10 @@ def asked(path):
         yield f"{path}?path=users"
     if path == "/v1/files/content":
         yield f"{path}?path=users/{MARK}-ann/{MARK}-file"
+    if path.endswith("/samples"):
+        yield f"{path}?step=1"
+    if path.endswith("/logs"):
+        yield f"{path}?tail=1000"
     if path == "/v1/logs":
         yield f"{path}?grep={MARK[:2]}"
     if path == "/v1/search":
@@ -196,7 +237,8 @@ def test_the_world_is_there(world):
     wanted = """/v1/jobs /v1/jobs/{id} /v1/jobs/{id}/events /v1/events /v1/alerts /v1/incidents /v1/silences /v1/users
         /v1/projects /v1/tokens /v1/secrets /v1/presets /v1/pipelines /v1/pipeline-runs /v1/notebooks /v1/services
         /v1/snapshots /v1/uploads /v1/datasets /v1/ops/plans /v1/quotas /v1/me/settings /v1/nodes
-        /v1/search""".split()
+        /v1/search /v1/jobs/{id}/samples /v1/jobs/{id}/metrics /v1/jobs/{id}/logs /v1/jobs/{id}/logs/files
+        /v1/jobs/{id}/checkpoints /v1/checkpoints""".split()
     assert not set(wanted) - seen
 
 
@@ -209,3 +251,74 @@ def test_nothing_of_hers_comes_back(world, path):
             if seen:
                 found[question] = seen[0]
     assert not found
+
+
+# ---- streams ----
+
+
+def followed(world, path, token, mine):
+    """What a stream says while ann makes a note and a job, up to a job of the reader himself."""
+    argusd, said = world.argusd, []
+    with contextlib.closing(argusd.stream(path, token=token)) as stream:
+        world.made("POST", f"/v1/jobs/{MARK}-failed:note", {"note": f"{MARK}-noted for {mine}"})
+        argusd.submit("echo x", token="ann", submission_id=f"{MARK}-beside-{mine}", project=f"{MARK}-project")
+        argusd.submit("echo x", token=token, submission_id=mine)
+        for row in stream:
+            said.append(json.dumps(row, default=str))
+            if mine in said[-1].replace(f"{MARK}-beside-{mine}", "").replace(f"{MARK}-noted for {mine}", ""):
+                return said
+    raise AssertionError(f"{path} has ended before it told of '{mine}'")
+
+
+@pytest.mark.parametrize("path", FOLLOWED)
+def test_who_follows_hears_nothing_of_hers(world, path):
+    name = path.partition("?")[0].rpartition("/")[2]
+    assert any(MARK in said for said in followed(world, path, "ann", f"own-{name}"))
+    assert [said for said in followed(world, path, "bob", f"bobs-{name}") if MARK in said.lower()] == []
+
+
+def test_a_job_of_hers_is_not_followed(world):
+    for job in world.names["id"]:
+        for path in (f"/v1/jobs/{job}/logs?follow=1", f"/v1/jobs/{job}/events?follow=1"):
+            with contextlib.closing(world.argusd.open()) as c:
+                head = {"Accept": "text/event-stream"}
+                c.request("GET", path, None, world.argusd.head(world.argusd.tokens["bob"], head))
+                raw = c.getresponse()
+                assert raw.status == 404, path  # a stream would not end, and is not read
+                assert not marks(raw.read().decode(), path, (job,)), path
+
+
+# ---- MCP ----
+
+
+def tool_calls(tool, names):
+    """Arguments of a tool: each name of hers where it needs one, and what makes its lists longest."""
+    known = {**names, "job": names["id"], "jobs": [[j] for j in names["id"]], "node": ["worker1"], "step": [10]}
+    needed = tool["inputSchema"].get("required", [])
+    more = {"all": True, "limit": 1000, "state": "all", "user": f"{MARK}-ann", "project": f"{MARK}-project",
+            "q": MARK[:2], "grep": MARK[:2]}  # fmt: skip
+    for values in itertools.product(*[known.get(word) or [MARK[:2]] for word in needed]):
+        given = dict(zip(needed, values, strict=True))
+        yield given
+        for key, value in more.items():
+            if key in tool["inputSchema"]["properties"] and key not in given:
+                yield {**given, key: value}
+
+
+def test_no_tool_tells_of_hers(world):
+    """What reads says nothing of hers, what acts is refused; there is no other thing in MCP that could tell."""
+    argusd, asked_of = world.argusd, 0
+    assert MARK in json.dumps(call_tool(argusd, "list_jobs", "ann"))
+    for tool in ask_mcp(argusd, "tools/list", token="bob").json()["result"]["tools"]:
+        reads = tool["annotations"]["readOnlyHint"]
+        for given in tool_calls(tool, world.names):
+            result = call_tool(argusd, tool["name"], "bob", **given)
+            own = [v for value in given.values() for v in (value if isinstance(value, list) else [value])]
+            seen = marks(json.dumps(result), "", [v for v in own if isinstance(v, str)])
+            assert not seen, (tool["name"], given, seen)
+            names_hers = bool(tool["inputSchema"].get("required"))
+            assert reads or not names_hers or result["isError"], (tool["name"], given, result)
+            asked_of += 1
+    assert asked_of > 50
+    for method in ("resources/list", "resources/templates/list", "prompts/list"):
+        assert ask_mcp(argusd, method, token="bob").status == 404, f"{method} is to be walked here, too"

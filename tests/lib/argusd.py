@@ -78,6 +78,7 @@ class Argusd:
     """Configuration keys are given as lines of YAML: more="limits: {live_jobs: 200}"."""
 
     others = {"user": "alice", "viewer": "victor"}  # who is there besides the admin
+    networks = "127.0.0.0/8, 10.99.0.0/16"  # where nodes of the fake Ray may be, which nobody registered
 
     def __init__(self, home, ray_url, more="", shared_root=None, state_dir=None):
         self.home = pathlib.Path(home)
@@ -115,7 +116,8 @@ class Argusd:
     def write_config(self):
         self.config.write_text(
             f"shared_root: {self.root}\nlisten: 127.0.0.1:{self.port}\nstate_dir: {self.state_dir}\n"
-            f"ray: {{address: \"{self.ray_url}\"}}\nshepherd: {PROGRAMS['argus-shepherd']}\n{self.more}\n"
+            f'ray: {{address: "{self.ray_url}", networks: [{self.networks}]}}\n'
+            f"shepherd: {PROGRAMS['argus-shepherd']}\n{self.more}\n"
         )
 
     def init_all(self):

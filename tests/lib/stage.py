@@ -116,7 +116,7 @@ class Stage(Argusd):
         self.config.write_text(
             f"shared_root: {self.root}\nstate_dir: {self.state_dir}\nlisten: 127.0.0.1:{self.port}\n"
             f"shepherd: {PROGRAMS['argus-shepherd']}\ntrial: {str(self.trial).lower()}\n"
-            f"ray:\n  address: {self.ray_url}\n{auth}"
+            f"ray:\n  address: {self.ray_url}\n  networks: [10.99.0.0/16]\n{auth}"
         )
 
     def wait_up(self):

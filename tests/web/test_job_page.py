@@ -42,6 +42,27 @@ def test_the_log_of_a_rank_and_a_search_in_all(browser, world):
     page.context.close()
 
 
+def test_the_driver_and_the_workers_as_one(browser, world):
+    page = browser.open(f"/jobs/{world.jobs['running']}?from=all", "#log li:has-text('rank 1 begins')")
+    for text in ("step:142 ", "rank 0 begins", "rank 0 · gpu-01"):
+        assert text in page.inner_text("#log ol"), text
+    assert "The newest lines of 3 logs" in page.inner_text("#log .tail")
+    assert f"argus logs -f {world.jobs['running']} --source all" in page.inner_text("#log header")
+    workers = world.argusd.job_dir(world.jobs["running"]) / "attempts/1/logs/workers"
+    log = next((workers / "gpu-02").glob("worker-*.out"))
+    at = log.stat().st_size
+    with open(log, "a") as f:
+        f.write("rank 1 goes on\n")
+    page.wait_for_selector("#log li:has-text('rank 1 goes on')")
+    assert page.locator("#log li:has-text('rank 1 begins')").count() == 1, "a line comes once"
+    page.locator("#log li:has-text('rank 1 goes on') pre").click(position={"x": 2, "y": 4})
+    page.wait_for_url(f"**line={at}**")
+    page.wait_for_selector("#log li.here:has-text('rank 1 goes on')")
+    assert "step:142 " not in page.inner_text("#log ol"), "the line in its own log"
+    assert page.wrong == []
+    page.context.close()
+
+
 def test_a_long_log_is_a_window_over_it(browser, world):
     job = world.jobs["done"]
     log = world.argusd.log_file(job)

@@ -3,6 +3,7 @@
  * meant when the command began. Asking twice is once: a lost answer is asked for again. */
 #include "argus/job/jobchange.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,8 @@ int jobchange_each(struct cli *cli,
                 message_refuse(err, r, "cli_cannot_one",
                                MESSAGE_ARGS(MESSAGE_STR("verb", word), MESSAGE_STR("id", ids->v[i]),
                                             MESSAGE_ERR("why", &e)));
+        if (r == -EINTR)
+            break; /* the rest would be told the same */
     }
     return result;
 }

@@ -16,7 +16,8 @@ must_check int jobchange_one(struct cli *cli,
                              struct err *err);
 /* One of several; ctx is the caller's. */
 typedef int (*jobchange_fn)(struct cli *cli, const char *id, const void *ctx, struct err *err);
-/* fn of each, even when one is refused: the first refusal is the result, the others are told.
+/* fn of each, even when one is refused: the first refusal is the result, the others are told. Ends
+ * with the first that is interrupted.
  * word: "retry". */
 must_check int jobchange_each(struct cli *cli,
                               const struct strv *ids,

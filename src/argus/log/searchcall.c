@@ -77,12 +77,15 @@ static int get_page(struct cli *cli, struct buf *path, char **cursor, json_t **r
 
 int searchcall_run(struct cli *cli, const struct searchcall *call, struct err *err)
 {
-    _cleanup_(freep) char *cursor = NULL;
+    _cleanup_(freep) char *cursor = NULL, *logs = call->job ? cli_job_path(call->job, "/logs")
+                                                            : xstrdup("/v1/logs");
     int64_t left = call->most ? call->most : INT64_MAX;
     do {
         _cleanup_(json_unrefp) json_t *page = NULL;
         _cleanup_(buf_release) struct buf path = BUF_INIT(16 << 10);
-        (void)buf_addf(&path, "/v1/logs?limit=%" PRId64, left < PAGE ? left : PAGE); /* fits */
+        (void)buf_addf(&path, "%s?limit=%" PRId64, logs, left < PAGE ? left : PAGE); /* fits */
+        if (call->attempt)
+            (void)buf_addf(&path, "&attempt=%" PRId64, call->attempt); /* the same */
         add_filter(&path, "grep", call->grep);
         add_filter(&path, "source", call->source);
         add_filter(&path, "user", call->user);

@@ -6,6 +6,8 @@
 #include "argus/log/logout.h"
 
 struct searchcall {
+    const char *job; /* only in logs of this one, its whole id; NULL: of all */
+    int64_t attempt; /* with job; 0: its newest */
     const char *grep, *source, *user, *project, *since; /* NULL: any; source NULL: driver */
     int64_t most;                                       /* hits; 0: all */
 };

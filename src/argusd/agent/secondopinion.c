@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "argusd/agent/agent.h"
+#include "argusd/agent/secondbook.h"
 #include "argusd/jobs/record.h"
 #include "argusd/kit/hiding.h"
 #include "base/log.h"
@@ -25,7 +26,7 @@ static const usec_t SECOND_PAST = USEC_HOUR; /* older findings nobody waits for 
 /* The finding that is asked about. */
 struct second_ask {
     int64_t event, job_seq, attempt;
-    char *job;
+    char *job, *user; /* user: NULL until the job is read */
     struct mask mask;
     size_t sent_bytes;
     bool is_there;
@@ -39,10 +40,8 @@ struct secondopinion {
     struct store_read *read;
     struct second_ask now;
     /* Kept in the store. */
-    int64_t seen;      /* findings up to this event were looked at */
-    usec_t hour, day;  /* when these began */
-    int64_t questions; /* in this hour */
-    int64_t tokens;    /* in this day */
+    int64_t seen; /* findings up to this event were looked at */
+    struct secondbook book;
     bool has_seen;
     int64_t through; /* on disk when the read began */
     struct secondopinion_state told;
@@ -51,9 +50,17 @@ struct secondopinion {
 
 #define KEPT(key, ftype, member) FIELD_AT(secondopinion, key, ftype, member, .flags = FIELD_STORED)
 static const struct field kept_rows[] = {
-    KEPT("seen", FIELD_INT, seen),           KEPT("hour", FIELD_TIME, hour),
-    KEPT("questions", FIELD_INT, questions), KEPT("day", FIELD_TIME, day),
-    KEPT("tokens", FIELD_INT, tokens),
+    KEPT("seen", FIELD_INT, seen),
+    KEPT("hour", FIELD_TIME, book.hour),
+    KEPT("questions", FIELD_INT, book.questions),
+    KEPT("day", FIELD_TIME, book.day),
+    KEPT("tokens", FIELD_INT, book.tokens),
+    FIELD_AT(secondopinion,
+             "users",
+             FIELD_LIST,
+             book.users,
+             .of = &second_spent_table,
+             .flags = FIELD_STORED),
 };
 #undef KEPT
 static const struct field_table kept_table = FIELD_TABLE(NULL, kept_rows, secondopinion);
@@ -68,30 +75,20 @@ static void second_save(const struct secondopinion *s)
     store_put_entry(s->a->store, &row);
 }
 
-/* A clock that was set back begins a new hour and day no sooner than it went on. */
-static void second_turn_pages(struct secondopinion *s, usec_t now)
-{
-    if (now >= s->hour + USEC_HOUR) {
-        s->hour = now;
-        s->questions = 0;
-    }
-    if (now >= s->day + USEC_DAY) {
-        s->day = now;
-        s->tokens = 0;
-    }
-}
-
-static bool second_may_spend(const struct secondopinion *s)
+/* user NULL: about anybody's job. */
+static bool second_may_spend(const struct secondopinion *s, const char *user)
 {
     const struct settings *set = s->a->settings;
-    return s->questions < set->second_per_hour && s->tokens < set->second_tokens_per_day;
+    const struct secondbook_most most = {.questions = set->second_per_hour,
+                                         .tokens = set->second_tokens_per_day};
+    return secondbook_may(&s->book, &most, user);
 }
 
 /* A token is four bytes or so: who counts none is not believed. */
 static void second_spend(struct secondopinion *s, size_t bytes, int64_t counted)
 {
     int64_t least = (int64_t)(bytes / 4);
-    s->tokens += counted > least ? counted : least;
+    secondbook_spend(&s->book, s->now.user, counted > least ? counted : least);
     second_save(s);
 }
 
@@ -100,6 +97,7 @@ static void second_spend(struct secondopinion *s, size_t bytes, int64_t counted)
 static void second_drop(struct secondopinion *s)
 {
     free(s->now.job);
+    free(s->now.user);
     mask_release(&s->now.mask);
     s->now = (struct second_ask){0};
 }
@@ -232,6 +230,31 @@ static void second_on_findings(const struct store_result *r, void *arg)
 
 /* ---- its job ---- */
 
+static void second_look(struct secondopinion *s);
+
+/* It counts from now on, whether the model answers or not. */
+static void second_ask_about(struct secondopinion *s, const struct job *job)
+{
+    struct store_then then = {.done = second_on_findings, .arg = s};
+    s->now.user = xstrdup(job->user);
+    secondbook_ask(&s->book, job->user);
+    s->told.asked++;
+    s->told.asked_at = clock_wall();
+    second_save(s);
+    hiding_add(s->a, job, &s->now.mask);
+    s->read = store_list_findings(s->a->store, s->now.job_seq, &then);
+}
+
+/* Its user has had his share: the next finding is looked at at once, so that those of others do not
+ * wait for all of his. */
+static void second_pass_over(struct secondopinion *s)
+{
+    s->told.passed_over++;
+    second_save(s);
+    second_drop(s);
+    second_look(s);
+}
+
 static void second_on_job(const struct store_result *r, void *arg)
 {
     struct secondopinion *s = arg;
@@ -244,9 +267,10 @@ static void second_on_job(const struct store_result *r, void *arg)
         second_fail(s, "its job cannot be read");
         return;
     }
-    hiding_add(s->a, job, &s->now.mask);
-    struct store_then then = {.done = second_on_findings, .arg = s};
-    s->read = store_list_findings(s->a->store, s->now.job_seq, &then);
+    if (second_may_spend(s, job->user))
+        second_ask_about(s, job);
+    else
+        second_pass_over(s);
     job_free(job);
     record_extra_release(&extra);
 }
@@ -274,10 +298,7 @@ static void second_begin(struct secondopinion *s, const struct store_event *e, i
                                  .attempt = attempt,
                                  .job = xstrdup(e->job),
                                  .is_there = true};
-    s->questions++;
-    s->told.asked++;
-    s->told.asked_at = clock_wall();
-    second_save(s);
+    second_save(s); /* it was looked at, whatever comes of it */
     struct store_job_ref ref = {.ref = s->now.job};
     s->read = store_find_job(s->a->store, &ref, &then);
 }
@@ -289,12 +310,12 @@ static void second_on_events(const struct store_result *r, void *arg)
     s->read = NULL;
     if (s->closing || r->err.code)
         return;
-    second_turn_pages(s, clock_wall());
+    secondbook_turn(&s->book, clock_wall());
     for (size_t i = 0; i < r->nevents && !s->now.is_there; i++) {
         s->seen = r->events[i].seq;
         if (!second_wants(s, &r->events[i], &attempt))
             continue;
-        if (second_may_spend(s))
+        if (second_may_spend(s, NULL))
             second_begin(s, &r->events[i], attempt);
         else
             s->told.passed_over++;
@@ -305,15 +326,19 @@ static void second_on_events(const struct store_result *r, void *arg)
         second_save(s);
 }
 
-static void second_on_tick(uv_timer_t *timer)
+static void second_look(struct secondopinion *s)
 {
-    struct secondopinion *s = timer->data;
     if (s->closing || s->read || s->now.is_there || s->seen >= events_last(s->a->events))
         return;
     struct store_then then = {.done = second_on_events, .arg = s};
     s->through = events_last(s->a->events);
     struct store_event_query q = {.since = s->seen, .kinds = "finding", .limit = SECOND_EVENTS};
     s->read = store_list_events(s->a->store, &q, &then);
+}
+
+static void second_on_tick(uv_timer_t *timer)
+{
+    second_look(timer->data);
 }
 
 /* ---- life ---- */
@@ -373,20 +398,24 @@ void secondopinion_close(struct secondopinion *s)
 
 void secondopinion_free(struct secondopinion *s)
 {
+    if (s)
+        secondbook_release(&s->book);
     free(s);
 }
 
 void secondopinion_state(const struct secondopinion *s, struct secondopinion_state *ret)
 {
     const struct settings *set = s->a->settings;
-    int64_t left = set->second_per_hour - s->questions,
-            tokens = set->second_tokens_per_day - s->tokens;
+    int64_t left = set->second_per_hour - s->book.questions,
+            tokens = set->second_tokens_per_day - s->book.tokens;
     usec_t now = clock_wall();
     *ret = s->told;
     ret->model = s->wire ? set->second_model : NULL;
-    ret->left_in_hour = now >= s->hour + USEC_HOUR ? set->second_per_hour : left > 0 ? left : 0;
-    ret->tokens_left = now >= s->day + USEC_DAY ? set->second_tokens_per_day
-                       : tokens > 0             ? tokens
-                                                : 0;
+    ret->left_in_hour = now >= s->book.hour + USEC_HOUR ? set->second_per_hour
+                        : left > 0                      ? left
+                                                        : 0;
+    ret->tokens_left = now >= s->book.day + USEC_DAY ? set->second_tokens_per_day
+                       : tokens > 0                  ? tokens
+                                                     : 0;
     ret->trouble = s->trouble;
 }

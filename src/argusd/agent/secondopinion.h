@@ -4,8 +4,9 @@
  *
  * Off unless argus.yaml names one. Each finding is asked about once, one at a time; what is beyond
  * the hour's questions or the day's tokens is passed over, for good, and so is one that the model
- * does not answer. Secrets are hidden in what it is sent and in what it says. Its answer is an
- * opinion of the job (core/finding/opinion/opinion.h) and nothing else: nobody acts on it. */
+ * does not answer. One user's jobs leave a part of each bound to others (secondbook.h). Secrets are
+ * hidden in what it is sent and in what it says. Its answer is an opinion of the job
+ * (core/finding/opinion/opinion.h) and nothing else: nobody acts on it. */
 #pragma once
 #include "argusd/kit/api.h"
 

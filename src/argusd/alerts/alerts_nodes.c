@@ -37,6 +37,7 @@ static void fact_ports(const struct alerts *as, struct facts *f, const char *nod
     if (known == NODES_PORTS_OPEN) {
         fact_number(f, "ray_port", open.port);
         fact_text(f, "ray_port_key", open.key);
+        fact_text(f, "ray_port_from", str_or(open.peer, "argusd"));
     }
 }
 
@@ -45,6 +46,7 @@ static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
     struct facts f = {0};
     struct strv suspects = {0};
     bool was_in = n->state != NODE_PENDING;
+    int slow_users;
     fact_text(&f, "state", node_state_to_string(n->state));
     fact_text(&f, "want", node_want_to_string(n->want));
     fact_yes(&f, "wanted", n->want == NODE_WANT_UP);
@@ -62,7 +64,8 @@ static void see_node(struct alerts *as, const struct node_row *n, usec_t now)
     if (n->facts.root_write)
         fact_number(&f, "root_write_time", (double)n->facts.root_write / (double)USEC_SEC);
     fact_ports(as, &f, n->spec.name);
-    fact_number(&f, "slow_jobs", node_slow_count(n->slow, now));
+    fact_number(&f, "slow_jobs", node_slow_count(n->slow, now, &slow_users));
+    fact_number(&f, "slow_users", slow_users);
     struct alert_where where = {.cluster = as->p.settings->cluster,
                                 .misses_root = node_misses_root(n)};
     alert_suspects(ALERT_OF_NODE, &where, &suspects);

@@ -181,7 +181,9 @@ static void put_target(struct jout *j,
 /* False: nobody knows yet where its pages are. */
 static bool put_targets(struct jout *j, const struct api *a, const struct cluster_node *n)
 {
-    const char *why;
+    const char *why, *at = figures_address(a->figures, n->name);
+    if (at && (!*at || !str_eq(at, n->ip)))
+        return true; /* Prometheus is sent nowhere where argusd itself does not ask */
     int ray = figures_port(a->figures, n->name), gpus = figures_exporter(a->figures, n->name, &why);
     if (ray > 0)
         put_target(j, a, n, ray, "ray");

@@ -19,7 +19,7 @@
 #include "core/spec/spec.h"
 #include "fsroot/archive/jobarchive.h"
 
-enum { TICK_MS = 2000, WAITING_MAX = 1000 };
+enum { TICK_MS = 2000, WAITING_MAX = 1000, WAITING_SHARE = 250 };
 static const usec_t AGAIN_AFTER = 30 * USEC_SEC;
 
 enum archive_state {
@@ -58,6 +58,8 @@ struct archives {
     struct archives_parts p;
     uv_timer_t timer;
     struct map *by_id;
+    struct map *turns;   /* of who asks -> uint64_t *: the turn that was his last */
+    uint64_t turn_count; /* the newest turn */
     struct archived *first;
     bool busy, closing;
     volatile int stop;
@@ -133,6 +135,12 @@ static void archived_set_path(struct archived *x)
     struct jobarchive a = {.dir = x->dir, .id = x->id, .token = x->token};
     free(x->path);
     x->path = x->dir ? jobarchive_path(&a) : NULL;
+}
+
+/* Who asked for what it waits for. */
+static const char *archived_actor(const struct archived *x)
+{
+    return str_or(x->actor, "argusd");
 }
 
 /* Its directory is where it was. */
@@ -228,11 +236,11 @@ bool archives_may_retire(const struct archives *as, const char *job, usec_t befo
     return !x || (x->state == ARCHIVE_BACK && x->at <= before);
 }
 
-int archives_waiting(const struct archives *as)
+int archives_waiting(const struct archives *as, const char *actor)
 {
     int n = 0;
     for (const struct archived *x = as->first; x; x = x->next)
-        n += x->owed;
+        n += x->owed && (!actor || str_eq(archived_actor(x), actor));
     return n;
 }
 
@@ -293,7 +301,7 @@ static void archive_tell(const struct archives *as,
                          const char *text)
 {
     struct events_note note = {.kind = kind,
-                               .actor = str_or(x->actor, "argusd"),
+                               .actor = archived_actor(x),
                                .job_seq = x->seq,
                                .job = x->id,
                                .code = code,
@@ -405,6 +413,23 @@ static void archive_step_done(void *arg)
     archives_next(as);
 }
 
+/* The turn that was the last of who asked for it; 0: he had none. */
+static uint64_t archives_last_turn(const struct archives *as, const struct archived *x)
+{
+    const uint64_t *turn = map_find(as->turns, archived_actor(x));
+    return turn ? *turn : 0;
+}
+
+static void archives_take_turn(struct archives *as, const struct archived *x)
+{
+    uint64_t *turn = map_find(as->turns, archived_actor(x));
+    if (!turn) {
+        turn = xcalloc(1, sizeof(*turn));
+        (void)map_set(as->turns, archived_actor(x), turn); /* there was none */
+    }
+    *turn = ++as->turn_count;
+}
+
 static void archive_step_start(struct archives *as, struct archived *x)
 {
     const struct settings *set = as->p.settings;
@@ -421,6 +446,7 @@ static void archive_step_start(struct archives *as, struct archived *x)
     else if (x->restarted)
         (void)message_refuse(&s->err, -ECANCELED, "argusd_ended", MESSAGE_NO_ARGS);
     x->restarted = true; /* whatever comes of it: the step was begun */
+    archives_take_turn(as, x);
     text_copy(s->token, x->token);
     text_copy(s->hash, x->hash);
     s->order = (struct jobarchive){.root = s->root,
@@ -450,15 +476,22 @@ static bool archive_is_wanted_back(struct archives *as, struct archived *x)
     return true;
 }
 
-/* The oldest archive that has a step to do. begun: only an archive that is half done. */
+/* The oldest archive that has a step to do, of who had a turn longest ago. begun: only an archive
+ * that is half done. */
 static struct archived *archives_oldest(const struct archives *as, bool begun)
 {
     struct archived *oldest = NULL; /* the list begins with the newest */
     usec_t now = clock_mono();
+    uint64_t least = UINT64_MAX;
     for (struct archived *x = as->first; x; x = x->next) {
         bool is_begun = x->state == ARCHIVE_REMOVING || x->state == ARCHIVE_RESTORING;
-        if (x->owed && now >= x->after && (is_begun || !begun))
+        if (!x->owed || now < x->after || (begun && !is_begun))
+            continue;
+        uint64_t last = archives_last_turn(as, x);
+        if (last <= least) {
             oldest = x;
+            least = last;
+        }
     }
     return oldest;
 }
@@ -488,11 +521,17 @@ static void archives_on_tick(uv_timer_t *t)
 
 /* ---- asked by people ---- */
 
-static int archives_check_line(const struct archives *as, struct err *err)
+/* Nobody is refused while there is room: the last places are for those who have less than a share,
+ * so that whoever asks for many leaves them to others. */
+static int archives_check_line(const struct archives *as, const char *actor, struct err *err)
 {
-    int n = archives_waiting(as), r = cluster_check_root_answers(as->p.cluster, err);
+    int n = archives_waiting(as, NULL), his = archives_waiting(as, actor);
+    int r = cluster_check_root_answers(as->p.cluster, err);
     if (r < 0)
         return r;
+    if (his >= WAITING_SHARE && n >= WAITING_MAX - WAITING_SHARE && n < WAITING_MAX)
+        return message_refuse(err, ERR_BUSY, "archives_of_one_busy",
+                              MESSAGE_ARGS(MESSAGE_NUM("jobs", his)));
     return n < WAITING_MAX ? 0
                            : message_refuse(err, ERR_BUSY, "archives_busy",
                                             MESSAGE_ARGS(MESSAGE_NUM("jobs", n)));
@@ -534,7 +573,7 @@ int archives_pack(struct archives *as,
         return 0;
     if (old && !archived_is_here(old))
         return archives_check_files(as, job->id, err);
-    int r = archives_check_line(as, err);
+    int r = archives_check_line(as, actor, err);
     if (r == 0)
         r = as->p.check_unused(job->id, as->p.arg, err);
     if (r < 0)
@@ -557,7 +596,7 @@ int archives_unpack(struct archives *as, const struct job *job, const char *acto
         return 0;
     if (x->state != ARCHIVE_ARCHIVED)
         return archives_check_files(as, job->id, err);
-    int r = archives_check_line(as, err);
+    int r = archives_check_line(as, actor, err);
     if (r < 0)
         return r;
     x->state = ARCHIVE_UNPACKING;
@@ -579,6 +618,7 @@ struct archives *archives_new(const struct archives_parts *parts)
     random_bytes(seed, sizeof(seed));
     as->p = *parts;
     as->by_id = map_new(seed);
+    as->turns = map_new(seed);
     (void)uv_timer_init(parts->loop, &as->timer); /* never fails */
     return as;
 }
@@ -599,12 +639,16 @@ void archives_close(struct archives *as)
 
 void archives_free(struct archives *as)
 {
+    uint64_t *turn;
     if (!as)
         return;
     for (struct archived *x = as->first, *next; x; x = next) {
         next = x->next;
         archived_free(x);
     }
+    for (size_t pos = 0; (turn = map_next(as->turns, &pos, NULL));)
+        free(turn);
+    map_free(as->turns);
     map_free(as->by_id);
     free(as);
 }

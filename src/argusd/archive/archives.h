@@ -8,7 +8,9 @@
  * The row of the store says which step was begun, and a step that takes something away begins only
  * once the row is on disk (fsroot/archive/jobarchive.h has the steps). So a start goes on where a
  * kill came: what was being packed is undone, the rest is done to its end. One job at a time, in
- * the worker pool. Who may do it and which job is over is asked by the handler. */
+ * the worker pool: those who asked have turns, and the last quarter of the places where jobs wait
+ * is for those who have less than a quarter. Who may do it and which job is over is asked by the
+ * handler. */
 #pragma once
 #include <uv.h>
 
@@ -72,6 +74,7 @@ must_check int archives_check_text(const struct archives *as, const char *text, 
 /* Retention may pack it: it is not packed or on its way, no try has failed since argusd started,
  * and it was not brought back after `before`. */
 bool archives_may_retire(const struct archives *as, const char *job, usec_t before);
-int archives_waiting(const struct archives *as); /* to be packed or brought back */
+/* So many are to be packed or brought back, asked for by this user; NULL: by anybody. */
+int archives_waiting(const struct archives *as, const char *actor);
 /* What the archives of a user (project NULL), or of a project (user NULL), take. */
 uint64_t archives_bytes(const struct archives *as, const char *user, const char *project);

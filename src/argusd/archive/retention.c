@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retention.c - see retention.h. One page of the store is read at a time, and none while jobs wait
- * to be packed: so a long history costs little, and people who ask for an archive wait for few. */
+/* retention.c - see retention.h. One page of the store is read at a time, and none while jobs of
+ * its own wait to be packed: so a long history costs little, and people who ask for an archive have
+ * their turn beside it. */
 #include "argusd/archive/retention.h"
 
 #include <errno.h>
@@ -118,7 +119,7 @@ static void retention_on_tick(uv_timer_t *timer)
 {
     struct retention *rt = container_of(timer, struct retention, timer);
     if (rt->reading || clock_mono() < rt->pause || !cluster_root_is_ok(rt->p.cluster) ||
-        store_is_failing(rt->p.store) || archives_waiting(rt->p.archives) >= ROOM_IN_LINE)
+        store_is_failing(rt->p.store) || archives_waiting(rt->p.archives, "argusd") >= ROOM_IN_LINE)
         return;
     const struct project *p = retention_project(rt);
     if (p) {

@@ -114,7 +114,7 @@ static void rankbooks_take(struct bookreader *is, struct live *l)
     buf_release(&out);
     rankbooks_tell(r, l);
     if (rankbooks_is_of_node(r->verdict.cause))
-        nodes_note_slow(rs->p.nodes, r->verdict.node, l->job->id);
+        nodes_note_slow(rs->p.nodes, r->verdict.node, l->job->id, l->job->user);
 }
 
 /* ---- life ---- */

@@ -203,9 +203,15 @@ const char *figures_uuid(const struct figures *fs, const char *node, int gpu)
 int figures_port(const struct figures *fs, const char *node)
 {
     const struct figures_node *n = figures_find(fs, node);
-    if (!n || (!n->told_port && (!n->port_at || n->port_call)))
+    if (!n || (*n->ip && !n->told_port && (!n->port_at || n->port_call)))
         return -1;
     return n->told_port;
+}
+
+const char *figures_address(const struct figures *fs, const char *node)
+{
+    const struct figures_node *n = figures_find(fs, node);
+    return n ? n->ip : NULL;
 }
 
 const char *figures_why_not(const struct figures *fs, const char *node)

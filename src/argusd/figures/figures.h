@@ -102,8 +102,12 @@ const char *figures_uuid(const struct figures *fs, const char *node, int gpu);
 void figures_each_node(const struct figures *fs,
                        void (*each)(const char *node, void *arg),
                        void *arg);
-/* The port of the metrics page of its raylet; 0: Ray tells none; < 0: not known yet. */
+/* The port of the metrics page of its raylet; 0: Ray tells none, or it may not be asked; < 0: not
+ * known yet. */
 int figures_port(const struct figures *fs, const char *node);
+/* Where its pages are asked for. "": nowhere, by cluster_may_ask(); NULL: not known yet. Borrowed
+ * until the loop goes on. */
+const char *figures_address(const struct figures *fs, const char *node);
 /* Why the newest page of a node could not be had; "" = it was. Borrowed until the loop goes on. */
 const char *figures_why_not(const struct figures *fs, const char *node);
 

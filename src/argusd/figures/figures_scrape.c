@@ -2,7 +2,8 @@
 /* figures_scrape.c - asks each node of Ray's list for its page; see README.md.
  *
  * The port of a raylet's page is in Ray's detail of the node: asked once per raylet, again after a
- * while when it was not told. A node has its own moment within the 15 s, by its name. */
+ * while when it was not told. A node has its own moment within the 15 s, by its name. An address
+ * for which only Ray's word stands is asked nothing, and neither is the port there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,10 +34,18 @@ static unsigned figures_phase(const char *name)
     return str_mark(name, SIZE_MAX) % FIGURES_PHASES;
 }
 
-static void figures_see(struct figures *fs, const struct cluster_node *k)
+/* Another raylet took the name of a node: it does not take the place of one that may be asked. */
+static bool figures_has_true_one(const struct figures_node *n, bool may_ask)
+{
+    return n && !may_ask && figures_is_listed(n) && *n->ip;
+}
+
+static void figures_see(struct figures *fs, const struct cluster_node *k, bool may_ask)
 {
     struct figures_node *n = map_find(fs->nodes, k->name);
-    if (!k->is_alive || !*k->ip || (!n && map_count(fs->nodes) >= FIGURES_NODES_MAX))
+    const char *ip = may_ask ? k->ip : "";
+    if (!k->is_alive || figures_has_true_one(n, may_ask) ||
+        (!n && map_count(fs->nodes) >= FIGURES_NODES_MAX))
         return;
     if (!n) {
         n = xcalloc(1, sizeof(*n));
@@ -48,13 +57,17 @@ static void figures_see(struct figures *fs, const struct cluster_node *k)
     }
     n->generation = cluster_generation(fs->cluster);
     n->listed_at = figure_slot(clock_wall());
-    if (str_eq(n->node_id, k->node_id) && str_eq(n->ip, k->ip))
+    if (str_eq(n->node_id, k->node_id) && str_eq(n->ip, ip))
         return;
     figures_scrape_stop(n);
     set_str(&n->node_id, k->node_id);
-    set_str(&n->ip, k->ip);
+    set_str(&n->ip, ip);
     n->port = n->told_port = 0;
     n->port_at = 0;
+    text_copy(n->why, may_ask ? ""
+                              : "its metrics are not asked for: only Ray says that it is at this "
+                                "address; register the node, or list its network in ray.networks "
+                                "of argus.yaml");
 }
 
 /* Ray's list has lost it a while ago, and all that it told is in files. */
@@ -82,14 +95,21 @@ static void figures_take_list(struct figures *fs)
 {
     size_t count;
     const struct cluster_node *v = cluster_nodes(fs->cluster, &count);
-    for (size_t i = 0; i < count; i++)
-        figures_see(fs, &v[i]);
+    for (int may_ask = 1; may_ask >= 0; may_ask--) /* those that may be asked come first */
+        for (size_t i = 0; i < count; i++)
+            if (cluster_may_ask(fs->cluster, &v[i]) == (may_ask == 1))
+                figures_see(fs, &v[i], may_ask == 1);
     figures_forget_gone(fs);
 }
 
 bool figures_is_listed(const struct figures_node *n)
 {
     return n->generation == cluster_generation(n->fs->cluster);
+}
+
+static bool figures_may_be_asked(const struct figures_node *n)
+{
+    return figures_is_listed(n) && *n->ip;
 }
 
 /* ---- its port ---- */
@@ -113,7 +133,7 @@ static void figures_ask_ports(struct figures *fs)
     int calls = 0;
     for (struct figures_node *n; (n = map_next(fs->nodes, &pos, NULL));) {
         calls += n->port_call != NULL;
-        if (n->port || n->port_call || calls >= PORT_CALLS_MAX || !figures_is_listed(n) ||
+        if (n->port || n->port_call || calls >= PORT_CALLS_MAX || !figures_may_be_asked(n) ||
             (n->port_at && now - n->port_at < PORT_EVERY))
             continue;
         n->port_at = now;
@@ -165,7 +185,7 @@ struct wire_request *figures_scrape_page(struct figures_node *n,
 
 static void figures_ask_page(struct figures_node *n)
 {
-    if (!figures_is_listed(n))
+    if (!figures_may_be_asked(n))
         return;
     if (n->port && !n->request)
         n->request = figures_scrape_page(n, n->port, figures_on_page);

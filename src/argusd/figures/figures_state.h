@@ -39,9 +39,10 @@ struct figures_node {
     struct figures *fs;
     char *name;
     /* Asking. */
-    char *node_id, *ip; /* of the raylet that is there now */
-    int port;           /* 0: not known yet */
-    int told_port;      /* the last one that was told for this raylet, for Prometheus */
+    char *node_id; /* of the raylet that is there now */
+    char *ip;      /* of it, "": nobody may ask there, see cluster_may_ask() */
+    int port;      /* 0: not known yet */
+    int told_port; /* the last one that was told for this raylet, for Prometheus */
     unsigned phase;
     uint64_t generation; /* of the cluster's list that it was last seen in */
     int64_t listed_at;   /* the slot then */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "argusd/ground/idset.h"
+#include "argusd/ground/inventory.h"
 #include "argusd/ground/rootwatch.h"
 #include "base/log.h"
 #include "base/message.h"
@@ -50,9 +51,10 @@ struct cluster {
         double gpus, cpus;
     } * usages;
     size_t n_usages;
-    usec_t usage_asked;    /* monotonic */
-    bool usage_answered;   /* however: a Ray that cannot tell does not stop us */
-    struct idset *foreign; /* NULL until Ray's jobs were listed */
+    usec_t usage_asked;        /* monotonic */
+    bool usage_answered;       /* however: a Ray that cannot tell does not stop us */
+    struct idset *foreign;     /* NULL until Ray's jobs were listed */
+    struct strv own_addresses; /* of this machine, as of the last list of nodes */
 };
 
 /* ---- reading ---- */
@@ -299,10 +301,33 @@ static void usages_release(struct cluster *c)
 bool cluster_may_call(const struct cluster *c, const char *ip)
 {
     const struct strv *networks = &c->settings->call_networks;
-    const char *host = strstr(c->settings->ray_address, "://");
-    bool is_here = host && (str_starts(host + 3, "127.") || str_starts(host + 3, "localhost") ||
-                            str_starts(host + 3, "[::1]"));
+    bool is_here = inventory_is_here(c->settings->ray_address);
     return reach_allows_text(is_here ? REACH_NAMED : REACH_MACHINES, networks, ip);
+}
+
+bool cluster_may_ask(const struct cluster *c, const struct cluster_node *n)
+{
+    const struct inventory iv = {.networks = &c->settings->ray_networks,
+                                 .head_host = c->settings->head_host,
+                                 .ray_address = c->settings->ray_address,
+                                 .addresses = &c->own_addresses};
+    return *n->ip &&
+           inventory_has(&iv, c->ops.registered_address(n->name, c->ops.arg), n->is_head, n->ip);
+}
+
+/* This machine's own; none where the system does not tell them. */
+static void cluster_find_own_addresses(struct cluster *c)
+{
+    uv_interface_address_t *v = NULL;
+    char text[64];
+    int n = 0;
+    strv_release(&c->own_addresses);
+    if (uv_interface_addresses(&v, &n) < 0)
+        return;
+    for (int i = 0; i < n; i++)
+        if (uv_ip_name((const struct sockaddr *)&v[i].address, text, sizeof(text)) == 0)
+            strv_add(&c->own_addresses, text);
+    uv_free_interface_addresses(v, n);
 }
 
 static void node_from_ray(const struct cluster *c,
@@ -389,6 +414,7 @@ static void cluster_take_nodes(struct cluster *c, const struct ray_nodes *nodes)
             cluster_take_head(c, &v[i]);
     }
     tell_changes(c, v, nodes->n);
+    cluster_find_own_addresses(c);
     nodes_release(c);
     c->nodes = v;
     c->n = nodes->n;
@@ -563,6 +589,7 @@ static void on_node_timer_closed(uv_handle_t *h)
     struct cluster *c = container_of(h, struct cluster, node_timer);
     nodes_release(c);
     usages_release(c);
+    strv_release(&c->own_addresses);
     free(c->head_id);
     free(c->version);
     free(c->session);

@@ -38,6 +38,9 @@ struct cluster_node {
 struct cluster_ops {
     /* A node of the registry: its changes are told there. */
     bool (*is_registered)(const char *name, void *arg);
+    /* The address that the registry has for it, "" while it knows none; NULL: nobody registered
+     * it. Borrowed until the loop goes on. */
+    const char *(*registered_address)(const char *name, void *arg);
     /* Nodes, reachability or the root's health changed: admission may go on or must stop. */
     void (*changed)(void *arg);
     /* Ray came back with another session: it has forgotten everything. */
@@ -98,6 +101,9 @@ const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n)
  * that it is a machine of any address: what is no address is pasted into no URL, and loopback is
  * this machine's own, which only a Ray on this machine means. */
 bool cluster_may_call(const struct cluster *c, const char *ip);
+/* May argusd ask the node itself for its figures, or send Prometheus there? Not where Ray alone
+ * says that the node has this address: see inventory.h. */
+bool cluster_may_ask(const struct cluster *c, const struct cluster_node *n);
 /* By Ray's node id / our name; NULL if there is none. */
 const struct cluster_node *cluster_find_id(const struct cluster *c, const char *node_id);
 const struct cluster_node *cluster_find_name(const struct cluster *c, const char *name);

@@ -94,6 +94,9 @@ static const struct field keys[] = {
     {"address", FIELD_STR, AT(old_address), .doc = "old name of ray.address"},
     {"ray.address", FIELD_STR, AT(ray_address),
      .doc = "URL of Ray's dashboard, http://127.0.0.1:8265 if not given"},
+    {"ray.networks", FIELD_STRV, AT(ray_networks),
+     .doc = "networks (10.0.0.0/8) of nodes that joined Ray by themselves: the metrics page of a "
+            "node that nobody registered is asked there alone, whatever address Ray tells of it"},
     {"ray.head.host", FIELD_STR, AT(head_host), .doc = "address of the head machine"},
     {"ray.head.port", FIELD_INT, AT(head_port), "6379", 1, 65535, .doc = "port of Ray's GCS"},
     {"ray.head.managed", FIELD_BOOL, AT(head_managed), "false",
@@ -528,6 +531,17 @@ static void check_key(const struct node *root,
                      MESSAGE_ARGS(MESSAGE_STR("path", path)));
 }
 
+static void settings_check_networks(const struct strv *networks,
+                                    const char *key,
+                                    const struct node *root,
+                                    struct problems *ps)
+{
+    for (size_t i = 0; i < networks->n; i++)
+        if (reach_check_network(networks->v[i], NULL) < 0)
+            settings_complain(root, ps, key, "bad_network",
+                              MESSAGE_ARGS(MESSAGE_STR("text", networks->v[i])));
+}
+
 static void check_together(struct settings *s, const struct node *root, struct problems *ps)
 {
     if (s->shared_root)
@@ -545,10 +559,8 @@ static void check_together(struct settings *s, const struct node *root, struct p
         strv_add(&s->proxies, "127.0.0.1");
         strv_add(&s->proxies, "::1");
     }
-    for (size_t i = 0; i < s->call_networks.n; i++)
-        if (reach_check_network(s->call_networks.v[i], NULL) < 0)
-            settings_complain(root, ps, "calls", "bad_network",
-                              MESSAGE_ARGS(MESSAGE_STR("text", s->call_networks.v[i])));
+    settings_check_networks(&s->call_networks, "calls", root, ps);
+    settings_check_networks(&s->ray_networks, "ray", root, ps);
     if (s->run_as.n)
         settings_complain(root, ps, "run_as", "conf_run_as", MESSAGE_NO_ARGS);
     check_ports(s, root, ps);

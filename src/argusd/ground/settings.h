@@ -40,6 +40,7 @@ struct settings {
     int64_t connections, address_connections, user_streams, user_bodies, user_polls, user_relays;
     struct strv proxies;
     struct strv call_networks; /* see ray/reach.h */
+    struct strv ray_networks;  /* see inventory.h */
     int64_t ops_approvals;
     usec_t ops_expires; /* of a plan that nobody applied */
     usec_t session_idle, session_longest;

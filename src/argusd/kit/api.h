@@ -96,7 +96,7 @@ struct api {
     struct storage storage;   /* of these */
     struct importer importer; /* of data sets and models */
     struct idset *used;
-    struct map *idempotency; /* "user\nkey" -> struct idempotent */
+    struct keybook *keys; /* Idempotency-Keys of submits */
     struct preflights *preflights;
     struct drytrials *drytrials;
     struct tails *tails;

@@ -190,10 +190,10 @@ bool nodes_change(struct noderun *nr, const struct node_event *e, const char *ac
     return true;
 }
 
-void nodes_note_slow(struct nodes *ns, const char *name, const char *job)
+void nodes_note_slow(struct nodes *ns, const char *name, const char *job, const char *user)
 {
     struct noderun *nr = nodes_find(ns, name);
-    if (!nr || !node_slow_note(nr->row->slow, job, clock_wall()))
+    if (!nr || !node_slow_note(nr->row->slow, job, user, clock_wall()))
         return;
     nodes_save(nr);
     ns->table_changed = true; /* it may be used last from now on */
@@ -226,6 +226,12 @@ const struct node_row *nodes_next(const struct nodes *ns, size_t *pos)
 bool nodes_is_registered(const struct nodes *ns, const char *name)
 {
     return map_find(ns->by_name, name) != NULL;
+}
+
+const char *nodes_address(const struct nodes *ns, const char *name)
+{
+    const struct noderun *nr = nodes_find(ns, name);
+    return nr ? nr->row->address : NULL;
 }
 
 struct noderun *nodes_insert(struct nodes *ns, struct node_row *taken)
@@ -267,6 +273,7 @@ static void noderun_free(struct noderun *nr)
     nodes_look_cancel(nr);
     nodes_exporter_cancel(nr);
     nodes_ports_cancel(nr);
+    nodes_peers_cancel(nr);
     nodes_holds_free(nr);
     for (struct nodes_waiter *w = nr->waiters, *next; w; w = next) {
         next = w->next;
@@ -344,6 +351,7 @@ static void pass_once(struct nodes *ns)
         if (!nr->gone)
             nodes_ports(nr, now);
     }
+    nodes_peers(ns, now);
     nodes_sweep(ns);
     if (ns->table_changed) {
         nodes_give_table(ns);
@@ -480,6 +488,7 @@ void nodes_close(struct nodes *ns)
         nodes_look_cancel(ns->v[i]);
         nodes_exporter_cancel(ns->v[i]);
         nodes_ports_cancel(ns->v[i]);
+        nodes_peers_cancel(ns->v[i]);
     }
     uv_close((uv_handle_t *)&ns->timer, NULL);
 }

@@ -70,6 +70,10 @@ usec_t nodes_head_gone(const struct nodes *ns);
 /* False: its probe saw that it does not meet these needs (core/job/needs.h). */
 bool nodes_meets(const struct nodes *ns, const char *name, const char *needs);
 bool nodes_is_registered(const struct nodes *ns, const char *name);
+/* Where a registered node is by its NodeSpec (of the head: by argus.yaml), or by what its machine
+ * said over ssh where that names no address; "" while it is not known. Never what Ray tells. NULL:
+ * nobody registered it. Borrowed until the loop goes on. */
+const char *nodes_address(const struct nodes *ns, const char *name);
 /* A row of Ray's list that is history: its machine was removed, or it had ended before we came. */
 bool nodes_is_former(const struct nodes *ns, const struct cluster_node *k);
 
@@ -88,9 +92,9 @@ must_check int nodes_add(struct nodes *ns,
 /* The head, if it is managed, and all of the registry. NULL at the end. */
 const struct node_row *nodes_next(const struct nodes *ns, size_t *pos);
 struct noderun *nodes_find(const struct nodes *ns, const char *name); /* NULL: not registered */
-/* A rank of this job is slow there: core/job/node_slow.h. Of a machine that nobody registered
- * nothing is kept. */
-void nodes_note_slow(struct nodes *ns, const char *name, const char *job);
+/* A rank of this job, which is that user's, is slow there: core/job/node_slow.h. Of a machine that
+ * nobody registered nothing is kept. */
+void nodes_note_slow(struct nodes *ns, const char *name, const char *job, const char *user);
 
 struct nodes_drain {
     usec_t within; /* 0 = no deadline */
@@ -182,12 +186,14 @@ bool nodes_put_attached(const struct nodes *ns,
                         const char *key);
 /* GPUs of this machine that Ray counts as used and that are not ours. */
 double nodes_foreign(const struct nodes *ns, const struct cluster_node *k);
-/* A port of Ray on this node that answers argusd's machine, which has no business there, while Ray
- * asks for no token. UNKNOWN: not tried (yet), or argusd is one of those who are let in. */
+/* A port of Ray on this node that answers a machine that has no business there, argusd's or that of
+ * another node, while Ray asks for no token. UNKNOWN: nobody who is kept out has tried (yet), or a
+ * node was let in and cannot try again now. *ret is borrowed until the loop goes on. */
 struct nodes_port {
     const char *key;  /* of core/job/ports.h; static */
     const char *from; /* who alone is let in; static */
     int port;
+    const char *peer; /* the node that it answers; NULL: argusd's machine */
 };
 enum nodes_ports_known { NODES_PORTS_UNKNOWN, NODES_PORTS_CLOSED, NODES_PORTS_OPEN };
 enum nodes_ports_known nodes_open_port(const struct nodes *ns,

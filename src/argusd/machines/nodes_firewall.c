@@ -248,10 +248,54 @@ size_t nodes_strange_ports(const struct noderun *nr, struct nodes_port ret[stati
         const struct ports_row *row = ports_row((enum ports_key)k);
         int port = ports_at(&nr->nodes->p.settings->ports, (enum ports_key)k, nr->row->place).first;
         if (is_strange(&w, (enum ports_key)k, own))
-            ret[n++] = (struct nodes_port){row->key, row->from, port};
+            ret[n++] = (struct nodes_port){.key = row->key, .from = row->from, .port = port};
     }
     for (int s = 0; s < SIDES; s++)
         strv_release(&w.of[s]);
+    return n;
+}
+
+/* ---- what another node is kept out of ---- */
+
+/* What else the machine of a node is, or may be. */
+struct peer_sides {
+    bool may_be_head, may_be_argusd;
+};
+
+/* Prometheus may run on any node. A notebook asks for a token of its own, and workers have no port
+ * of which one could be tried. */
+static bool is_closed_to_peer(const struct noderun *nr, enum ports_key k, struct peer_sides peer)
+{
+    const struct ports_row *row = ports_row(k);
+    if (k == PORTS_WORKER || k == PORTS_NOTEBOOK || !(row->on_node || nr->row->is_head))
+        return false;
+    if (strstr(row->from, sides[SIDE_NODES]) || strstr(row->from, sides[SIDE_PROMETHEUS]))
+        return false;
+    return !(peer.may_be_head && strstr(row->from, sides[SIDE_HEAD])) &&
+           !(peer.may_be_argusd && strstr(row->from, sides[SIDE_ARGUSD]));
+}
+
+size_t nodes_peer_ports(const struct noderun *nr,
+                        const struct noderun *peer,
+                        struct nodes_port ret[static PORTS_COUNT])
+{
+    const char *to = nr->row->address, *from = peer->row->address;
+    const char *known = cluster_head_ip(nr->nodes->p.cluster);
+    const char *head = *known ? known : str_or(nr->nodes->p.settings->head_host, "");
+    char own[NETWORK_MAX];
+    size_t n = 0;
+    if (!is_address(to) || !is_address(from) || str_eq(to, from))
+        return 0;
+    find_own_address(to, own, sizeof(own));
+    struct peer_sides also = {.may_be_head =
+                                  peer->row->is_head || !is_address(head) || str_eq(head, from),
+                              .may_be_argusd = !*own || str_eq(own, from)};
+    for (int k = 0; k < PORTS_COUNT; k++) {
+        const struct ports_row *row = ports_row((enum ports_key)k);
+        int port = ports_at(&nr->nodes->p.settings->ports, (enum ports_key)k, nr->row->place).first;
+        if (is_closed_to_peer(nr, (enum ports_key)k, also))
+            ret[n++] = (struct nodes_port){.key = row->key, .from = row->from, .port = port};
+    }
     return n;
 }
 

@@ -265,6 +265,12 @@ static void lost_session(struct noderun *nr, const char *text)
     (void)nodes_change(nr, &e, "argusd");
 }
 
+/* By its NodeSpec's host: then whatever runs there moves it nowhere else. */
+static bool knows_address(const struct noderun *nr)
+{
+    return *nr->row->address && !nr->row->is_head && !nr->row->spec.proxy_jump;
+}
+
 static void took(struct noderun *nr, const struct raylet_started *r)
 {
     char want[300];
@@ -278,7 +284,7 @@ static void took(struct noderun *nr, const struct raylet_started *r)
         lost_session(nr, "{}");
         return;
     }
-    if (*r->facts.node_ip)
+    if (*r->facts.node_ip && !knows_address(nr))
         text_copy(nr->row->address, r->facts.node_ip);
     struct node_event e = {.kind = NODE_EV_STARTED, .session = cluster_session(ns->p.cluster)};
     (void)nodes_change(nr, &e, "argusd");

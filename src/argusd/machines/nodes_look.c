@@ -15,6 +15,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "ray/reach.h"
 
 static const usec_t LOOK_LIMIT = 15 * USEC_SEC;
 static const usec_t LOOK_AGAIN = 3 * USEC_SEC;  /* after one that failed */
@@ -216,6 +217,17 @@ static void take_rdma(struct noderun *nr, const struct rdma_counts *now)
     nr->rdma = rdma_copy(now);
 }
 
+/* What the machine says itself, where its NodeSpec (of the head: argus.yaml) names no address and
+ * its start was not seen to the end. */
+static void nodes_look_take_address(struct noderun *nr, const struct raylet_look *r)
+{
+    bool is_known = reach_is_same(nr->row->address, nr->row->address); /* a name is no address */
+    if (is_known || !reach_is_same(r->facts.node_ip, r->facts.node_ip))
+        return;
+    text_copy(nr->row->address, r->facts.node_ip);
+    nodes_save(nr);
+}
+
 static void take_look(struct noderun *nr, const struct raylet_look *r)
 {
     struct node_event back = {.kind = NODE_EV_BACK, .code = "ssh_back", .text = "{}"};
@@ -228,6 +240,7 @@ static void take_look(struct noderun *nr, const struct raylet_look *r)
         nodes_look_lose(nr, "raylet_died", nr->row->is_head ? "{\"head\":1}" : "{}");
         return;
     }
+    nodes_look_take_address(nr, r);
     clean_holds(nr, r);
     take_strays(nr, r);
     take_cards(nr, r->cards);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodes_ports.c - tries from here the ports of Ray on a node that argusd's machine has no business
- * with; see nodes_run.h.
+ * with, and tells what is known of them; see nodes_run.h.
  *
  * Who connects to which port is the table of core/job/ports.h. Where Ray asks for no token, a port
  * runs code for everyone who reaches it, and argusd's machine stands for everyone: a firewall that
@@ -90,6 +90,7 @@ void nodes_ports_cancel(struct noderun *nr)
     nr->ports.n = 0;
 }
 
+/* One open port is enough, whoever found it; that another way is closed does not take it back. */
 enum nodes_ports_known nodes_open_port(const struct nodes *ns,
                                        const char *name,
                                        struct nodes_port *ret)
@@ -97,6 +98,14 @@ enum nodes_ports_known nodes_open_port(const struct nodes *ns,
     const struct noderun *nr = nodes_find(ns, name);
     if (!nr || ns->p.settings->auth != RAY_AUTH_NONE)
         return NODES_PORTS_UNKNOWN;
-    *ret = nr->ports.open;
-    return nr->ports.known;
+    if (nr->ports.known == NODES_PORTS_OPEN) {
+        *ret = nr->ports.open;
+        return NODES_PORTS_OPEN;
+    }
+    if (*nr->peers.let_in) {
+        *ret = nr->peers.open;
+        ret->peer = nr->peers.let_in;
+        return nr->peers.known;
+    }
+    return nr->peers.known == NODES_PORTS_CLOSED ? NODES_PORTS_CLOSED : nr->ports.known;
 }

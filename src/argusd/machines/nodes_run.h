@@ -3,8 +3,8 @@
  *
  * nodes.c changes rows; nodes_ask.c does what operators ask; nodes_join.c brings machines in,
  * nodes_leave.c out; nodes_look.c watches them, nodes_exporter.c their exporters, nodes_ports.c
- * tries their ports; nodes_table.c merges with Ray's list; nodes_view.c, nodes_pools.c and
- * nodes_firewall.c render. Only nodes_change() changes a row's state. */
+ * and nodes_peers.c try their ports; nodes_table.c merges with Ray's list; nodes_view.c,
+ * nodes_pools.c and nodes_firewall.c render. Only nodes_change() changes a row's state. */
 #pragma once
 #include "argusd/machines/nodes.h"
 #include "base/map.h"
@@ -91,6 +91,20 @@ struct noderun {
         struct nodes_port open;
     } ports;
 
+    /* ports that should not answer other nodes: nodes_peers.c */
+    struct {
+        struct ssh_call *call;            /* the node `peer` tries now; NULL: none does */
+        struct nodes_port v[PORTS_COUNT]; /* what it tries */
+        size_t n;
+        char peer[NODESPEC_NAME_MAX + 1];
+        char let_in[NODESPEC_NAME_MAX + 1]; /* by the port `open`, when it tried last; "" = none */
+        size_t place;                       /* in the registry, of who tries next */
+        int failed;                         /* in a row: nothing was learned */
+        usec_t after;
+        enum nodes_ports_known known;
+        struct nodes_port open;
+    } peers;
+
     /* checking on demand */
     struct probe *check_probe;
     struct nodes_check *checks;
@@ -107,6 +121,8 @@ struct noderun {
     struct nodes_waiter *waiters;
 };
 
+enum { NODES_TRYING_MAX = 8 };
+
 struct nodes {
     struct nodes_parts p;
     struct map *by_name;
@@ -114,6 +130,7 @@ struct nodes {
     struct map *ended;  /* node -> leases there that ended lately */
     struct noderun **v; /* in the order of registration; the head, if managed, first */
     size_t n;
+    struct noderun *trying[NODES_TRYING_MAX]; /* whose ports another node tries now; NULL: free */
     int64_t next_seq;
     uv_timer_t timer;
     char control_dir[SSH_DIR_MAX];
@@ -169,9 +186,18 @@ void nodes_exporter_cancel(struct noderun *nr);
 void nodes_ports(struct noderun *nr, usec_t now);
 void nodes_ports_cancel(struct noderun *nr);
 
+/* nodes_peers.c */
+void nodes_peers(struct nodes *ns, usec_t now); /* of all nodes, once a pass */
+void nodes_peers_cancel(struct noderun *nr);
+
 /* nodes_firewall.c: the ports of this node from which the address of argusd's machine would be kept
  * out, of those that have one number. None where its address or the node's is not known. */
 size_t nodes_strange_ports(const struct noderun *nr, struct nodes_port ret[static PORTS_COUNT]);
+/* The ports of Ray on nr from which the node `peer` would be kept out. None where one of the
+ * addresses is not known, or both are on one machine. */
+size_t nodes_peer_ports(const struct noderun *nr,
+                        const struct noderun *peer,
+                        struct nodes_port ret[static PORTS_COUNT]);
 
 /* nodes_table.c */
 void nodes_ended_free(struct nodes *ns);

@@ -133,11 +133,9 @@ bool nodes_is_former(const struct nodes *ns, const struct cluster_node *k)
 
 /* ---- Ray's list ---- */
 
-static void go_in(struct noderun *nr, const struct cluster_node *k)
+static void go_in(struct noderun *nr)
 {
     struct node_event e = {.kind = NODE_EV_SEEN, .session = cluster_session(nr->nodes->p.cluster)};
-    if (!*nr->row->address)
-        text_copy(nr->row->address, k->ip);
     nr->lost_id[0] = 0;
     nr->look_after = nr->reach_after = 0;
     nr->looks_failed = nr->reach_failed = nr->slow = 0;
@@ -223,7 +221,7 @@ static void take_one(struct noderun *nr)
         nr->former_self = has_former_self(nr, k);
         nr->was_ours |= nr->row->may_run;
         if (nr->row->may_run && nr->row->step < NODE_STEP_IN && !nr->former_self)
-            go_in(nr, k); /* one that we started */
+            go_in(nr); /* one that we started */
     } else {
         take_dead(nr, find_last(nr));
     }
@@ -279,21 +277,21 @@ static struct sched_node registered(struct noderun *nr, char **ret_pool, char **
         why = "Ray has not given up its former raylet yet";
     *ret_pool = nodespec_pool(&nr->row->spec);
     *ret_versions = needs_versions(&nr->row->facts);
-    return (struct sched_node){
-        .name = nr->row->spec.name,
-        .pool = *ret_pool,
-        .network = nr->row->spec.network,
-        .versions = *ret_versions,
-        .gpus = nr->gpus,
-        .cpus = nr->cpus,
-        .memory = (double)nr->row->facts.memory_bytes / GIB,
-        .gpus_held = held_of(nr, gpus),
-        .cpus_held = nr->foreign_cpus < nr->cpus ? nr->foreign_cpus : nr->cpus,
-        .usable = !*why,
-        .why_not = *why ? why : NULL,
-        .only = may_be_measured ? "" : NULL,
-        .slow = node_slow_count(nr->row->slow, clock_wall()) >= NODE_SLOW_LEAST,
-        .shareable = nr->row->spec.shareable};
+    return (struct sched_node){.name = nr->row->spec.name,
+                               .pool = *ret_pool,
+                               .network = nr->row->spec.network,
+                               .versions = *ret_versions,
+                               .gpus = nr->gpus,
+                               .cpus = nr->cpus,
+                               .memory = (double)nr->row->facts.memory_bytes / GIB,
+                               .gpus_held = held_of(nr, gpus),
+                               .cpus_held =
+                                   nr->foreign_cpus < nr->cpus ? nr->foreign_cpus : nr->cpus,
+                               .usable = !*why,
+                               .why_not = *why ? why : NULL,
+                               .only = may_be_measured ? "" : NULL,
+                               .slow = node_slow_is(nr->row->slow, clock_wall()),
+                               .shareable = nr->row->spec.shareable};
 }
 
 bool nodes_meets(const struct nodes *ns, const char *name, const char *needs)

@@ -11,9 +11,11 @@
 #include <unistd.h>
 
 #include "argusd/ground/events.h"
+#include "argusd/ground/inventory.h"
 #include "argusd/ground/settings.h"
 #include "argusd/people/people.h"
 #include "argusd/people/tokens.h"
+#include "argusd/run/ownnets.h"
 #include "base/file.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -24,11 +26,27 @@ static int init_say(const char *sentence)
     return 1;
 }
 
+/* A cluster whose nodes joined Ray by themselves tells its figures without another word. */
+static void write_networks(const char *ray, struct buf *out)
+{
+    struct strv v = {0};
+    ownnets_find(inventory_is_here(ray), &v);
+    if (v.n)
+        (void)buf_adds(out,
+                       "  # where nodes that joined Ray by themselves are asked for their figures: "
+                       "this machine's networks\n"
+                       "  networks: ["); /* all of it fits */
+    for (size_t i = 0; i < v.n; i++)
+        (void)buf_addf(out, "%s\"%s\"%s", i ? ", " : "", v.v[i], i + 1 < v.n ? "" : "]\n");
+    strv_release(&v);
+}
+
 /* Without another word the store lies beside the file, wherever that is said from. */
 static int write_config(const struct init_args *a, struct err *err)
 {
     struct buf out = BUF_INIT(16 << 10);
     const char *slash = strrchr(a->config, '/');
+    const char *ray = str_or(a->ray, "http://127.0.0.1:8265");
     _cleanup_(freep) char *dir =
         slash ? xstrndup(a->config, (size_t)(slash - a->config) + 1) : xstrdup(".");
     int r = file_mkdirs(dir, 0755, err);
@@ -47,8 +65,8 @@ static int write_config(const struct init_args *a, struct err *err)
                    "state_dir: %s\n"
                    "ray:\n"
                    "  address: %s\n",
-                   a->shared_root, str_or(a->listen, "127.0.0.1:8080"), state,
-                   str_or(a->ray, "http://127.0.0.1:8265")); /* fits */
+                   a->shared_root, str_or(a->listen, "127.0.0.1:8080"), state, ray); /* fits */
+    write_networks(ray, &out);
     r = file_write(a->config, out.data, out.len, 0644, FILE_SYNC, err);
     buf_release(&out);
     return r;

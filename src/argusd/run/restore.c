@@ -178,7 +178,7 @@ int restore_load(struct restore *r, struct store_last *ret_last, struct err *err
     if (x < 0)
         return x;
     people_restored(r->api->people);
-    store_prune_idempotency(r->api->store, clock_wall() - USEC_DAY);
+    store_prune_idempotency(r->api->store, NULL, clock_wall() - USEC_DAY);
     return 0;
 }
 

@@ -109,6 +109,12 @@ bool calls_is_registered(const char *name, void *arg)
     return nodes_is_registered(s->api.nodes, name);
 }
 
+const char *calls_registered_address(const char *name, void *arg)
+{
+    const struct services *s = arg;
+    return nodes_address(s->api.nodes, name);
+}
+
 char *calls_also_in(const char *node, void *arg)
 {
     const struct services *s = arg;

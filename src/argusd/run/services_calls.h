@@ -21,6 +21,7 @@ void calls_trial_failed(struct live *l,
 void calls_lease_ended(struct live *l, const struct gang *gang, void *arg);
 char *calls_also_in(const char *node, void *arg);
 bool calls_is_registered(const char *name, void *arg);
+const char *calls_registered_address(const char *name, void *arg);
 void calls_room(void *arg);
 void calls_cluster(void *arg);
 void calls_new_session(void *arg);

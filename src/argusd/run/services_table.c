@@ -43,6 +43,7 @@
 #include "argusd/services/serving.h"
 #include "argusd/simulations/simulations.h"
 #include "argusd/submit/idempotency.h"
+#include "argusd/submit/keybook.h"
 #include "argusd/trackers/trackers.h"
 #include "argusd/watch/findings.h"
 #include "argusd/watch/hangs.h"
@@ -77,7 +78,7 @@ static void make_ids(struct services *s)
     unsigned char seed[16];
     random_bytes(seed, sizeof(seed));
     s->api.used = idset_new(seed);
-    s->api.idempotency = map_new(seed);
+    s->api.keys = keybook_new();
 }
 
 CALL(make_preflights, s->api.preflights = preflights_new(s->loop));
@@ -165,6 +166,7 @@ static void make_jobs(struct services *s)
 static void make_cluster(struct services *s)
 {
     struct cluster_ops cluster_ops = {.is_registered = calls_is_registered,
+                                      .registered_address = calls_registered_address,
                                       .changed = calls_cluster,
                                       .new_session = calls_new_session,
                                       .arg = s};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* idempotency.h - the Idempotency-Keys of submits, kept for a day: a request that comes again is
  * the same job, another body under the same key is refused. In memory, behind it rows of the
- * store. A request without a key is always new. */
+ * store. A request without a key is always new. Whose go where there are too many says keybook.h.
+ */
 #pragma once
 #include "argusd/kit/api.h"
 
@@ -21,7 +22,7 @@ must_check int idempotency_find(const struct api *a,
                                 struct err *err);
 /* A row of the store at start. */
 void api_restore_idempotency(struct api *a, const struct store_idempotency *row);
-void api_forget(struct api *a); /* frees what the maps hold */
+void api_forget(struct api *a); /* frees the keys */
 
 /* Remember: this request made that job. */
 void idempotency_note(struct api *a,

@@ -209,6 +209,50 @@ static void test_what_fails_holds_nothing(void **state)
     deliveries_release(&q);
 }
 
+/* Fifty users put messages there at every moment, each as often as he may, and every third send
+ * fails after the longest that one takes. What is critical has left within a minute. */
+static void test_fifty_users_hold_up_nothing_critical(void **state)
+{
+    enum { USERS = 50, SENDS = 200 };
+    const usec_t send = 15 * USEC_SEC, within = USEC_MIN; /* courier.c cuts one off then */
+    struct deliveries q = {0};
+    char user[20], name[20];
+    usec_t put_at = 0, now = 0;
+    size_t left = 0;
+    (void)state;
+    for (int i = 0; i < SENDS; i++, now += send) {
+        for (int k = 0; k < USERS; k++) {
+            text_printf(user, "u%d", k);
+            text_printf(name, "u%d-%d", k, i);
+            if (deliveries_room(&q, user) == TELLING_ON_THE_WAY)
+                add(&q, name, user, k % 2 ? ALERT_INFO : ALERT_WARNING);
+        }
+        if (!put_at && i % 7 == 3) {
+            assert_int_equal(deliveries_room(&q, NULL), TELLING_ON_THE_WAY);
+            add(&q, "head-lost", NULL, ALERT_CRITICAL);
+            put_at = now + 1;
+        }
+        struct delivery *d = next_of(&q, now);
+        assert_non_null(d);
+        bool is_critical = !strcmp(d->incident, "head-lost");
+        if (!is_critical && i % 3 == 0) {
+            d->goes_alone = true;
+            d->after = now + send;
+            deliveries_put_back(&q, d);
+            continue;
+        }
+        if (is_critical) {
+            assert_true(now + send - put_at <= within);
+            put_at = 0;
+            left++;
+        }
+        deliveries_gone(&q, d);
+        delivery_free(d);
+    }
+    assert_true(left > SENDS / 10);
+    deliveries_release(&q);
+}
+
 static void test_only_what_is_on_disk_and_severe_enough(void **state)
 {
     struct deliveries q = {0};
@@ -265,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_what_is_behind_one),
         cmocka_unit_test(test_the_way_is_in_the_row),
         cmocka_unit_test(test_what_fails_holds_nothing),
+        cmocka_unit_test(test_fifty_users_hold_up_nothing_critical),
         cmocka_unit_test(test_only_what_is_on_disk_and_severe_enough),
         cmocka_unit_test(test_shares),
     };

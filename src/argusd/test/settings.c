@@ -76,6 +76,8 @@ static void test_keys_that_go_together(void **state)
     expect("shared_root: /m\naddress: http://a:1\nray: {address: http://b:1}\n", -EINVAL, "both");
     expect("shared_root: /m\nray: {address: 'a:8265'}\n", -EINVAL, "URL");
     expect("shared_root: /m\nray: {auth: token}\n", -EINVAL, "auth_token_file");
+    expect("shared_root: /m\nray: {networks: [10.0.0.0/33]}\n", -EINVAL, "10.0.0.0/33");
+    expect("shared_root: /m\nray: {networks: [10.0.0.0/8]}\n", 0, "");
     expect("shared_root: /m\nlisten: localhost\n", -EINVAL, "HOST:PORT");
     expect("shared_root: /m\ntls: {cert: /a.pem}\n", -EINVAL, "TLS");
     expect("shared_root: /m\nentrypoint_resources: {worker_node: much}\n", -EINVAL, "number");

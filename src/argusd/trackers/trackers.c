@@ -9,6 +9,7 @@
 
 #include "argusd/ground/jobspec.h"
 #include "argusd/launch/launchplan.h"
+#include "argusd/trackers/oldruns.h"
 #include "argusd/trackers/trackers_state.h"
 #include "base/digest/hash.h"
 #include "base/log.h"
@@ -16,7 +17,7 @@
 #include "base/text.h"
 #include "base/version.h"
 
-enum { TRACKERS_TICK_MS = 1000, TALKS_MOST = 8 };
+enum { TRACKERS_TICK_MS = 1000, RUNS_MAX = 20000 };
 static const usec_t OWED_FIRST = 5 * USEC_SEC, OWED_MOST = 10 * USEC_MIN;
 static const usec_t OWED_GIVE_UP = 7 * USEC_DAY;
 
@@ -76,11 +77,17 @@ static void run_free(struct tracker_run *r)
     free(r);
 }
 
+/* The name of its row in the store; yours. */
+static char *run_row_name(const struct tracker_run *r)
+{
+    return xasprintf("%s-%d/%s", r->job, r->attempt,
+                     tracker_kind_to_string((enum tracker_kind)r->kind));
+}
+
 static void run_save(struct tracker_run *r)
 {
     _cleanup_(freep) char *body = field_to_text(&tracker_run_table, r, FIELD_STORED, FIELD_ROW);
-    _cleanup_(freep) char *name = xasprintf("%s-%d/%s", r->job, r->attempt,
-                                            tracker_kind_to_string((enum tracker_kind)r->kind));
+    _cleanup_(freep) char *name = run_row_name(r);
     struct store_entry row = {
         .kind = TRACKERS_ENTRY, .name = name, .body = body, .at = r->started_at};
     store_put_entry(r->ts->p.store, &row);
@@ -91,6 +98,7 @@ static void run_add(struct trackers *ts, struct tracker_run *r)
 {
     struct tracker_run *first = map_find(ts->by_job, r->job);
     r->ts = ts;
+    ts->n_runs++;
     if (!first) {
         (void)map_set(ts->by_job, r->job, r); /* there was none */
         return;
@@ -416,17 +424,63 @@ static void run_settle(struct tracker_run *r)
         talk_begin(r, on_seen);
 }
 
+/* ---- what is forgotten ---- */
+
+/* Its job is over for good, and nobody is at it. What its tracker still lacks the job's files
+ * have. */
+static bool run_may_go(const struct tracker_run *r)
+{
+    return !r->deciding && !r->talk && r->state != TRACKER_RUNNING && r->state != TRACKER_SYNCING &&
+           !jobs_find_any(r->ts->p.jobs, r->job);
+}
+
+static void run_forget(struct tracker_run *r)
+{
+    struct trackers *ts = r->ts;
+    struct tracker_run *at = map_find(ts->by_job, r->job);
+    _cleanup_(freep) char *name = run_row_name(r);
+    while (at != r && at->next != r)
+        at = at->next;
+    if (at != r)
+        at->next = r->next;
+    else if (r->next)
+        (void)map_set(ts->by_job, r->job, r->next); /* in its own place */
+    else
+        (void)map_remove(ts->by_job, r->job); /* it was the only one */
+    ts->n_runs--;
+    store_remove_entry(ts->p.store, TRACKERS_ENTRY, name);
+    run_free(r);
+}
+
+static void trackers_forget(struct trackers *ts)
+{
+    size_t n = 0, pos = 0;
+    if (ts->n_runs <= RUNS_MAX)
+        return;
+    struct oldrun *v = xcalloc(ts->n_runs, sizeof(*v));
+    for (struct tracker_run *r; (r = map_next(ts->by_job, &pos, NULL));)
+        for (; r; r = r->next)
+            if (run_may_go(r))
+                v[n++] = (struct oldrun){.user = r->user, .ended_at = r->ended_at, .run = r};
+    size_t gone = oldruns_choose(v, n, ts->n_runs - RUNS_MAX);
+    for (size_t i = 0; i < gone; i++)
+        run_forget(v[i].run);
+    free(v);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct trackers *ts = timer->data;
-    size_t pos = 0, talks = 0;
+    size_t pos = 0;
     usec_t now = clock_mono();
     for (struct tracker_run *r; (r = map_next(ts->by_job, &pos, NULL));)
         for (; r; r = r->next) {
-            talks += r->talk != NULL;
-            if (r->state < TRACKER_COMPLETE && talks < TALKS_MOST && now >= r->after)
+            talk_look(r, now);
+            if (r->state < TRACKER_COMPLETE && now >= r->after)
                 run_settle(r);
         }
+    talks_take_turns(ts);
+    trackers_forget(ts);
 }
 
 /* ---- the whole ---- */
@@ -439,10 +493,13 @@ int trackers_new(const struct trackers_parts *parts, struct trackers **ret, stru
     struct wire_options opt = {.loop = parts->loop,
                                .user_agent = "argus/" ARGUS_VERSION,
                                .connect_timeout = 5 * USEC_SEC,
-                               .parallel_max = TALKS_MOST,
+                               .parallel_max =
+                                   STARTS_MOST + ENDS_MOST, /* no turn waits for another */
                                .reach = REACH_NAMED,
                                .networks = &parts->settings->call_networks};
-    *ts = (struct trackers){.p = *parts};
+    *ts = (struct trackers){.p = *parts,
+                            .starts = {.most_of_one = STARTS_OF_ONE},
+                            .ends = {.most_of_one = ENDS_OF_ONE}};
     int r = wire_new(&opt, &ts->wire, err);
     if (r < 0) {
         free(ts);
@@ -458,6 +515,8 @@ void trackers_start(struct trackers *ts)
     ts->timer.data = ts;
     (void)uv_timer_init(ts->p.loop, &ts->timer);                                   /* cannot fail */
     (void)uv_timer_start(&ts->timer, on_tick, TRACKERS_TICK_MS, TRACKERS_TICK_MS); /* the same */
+    ts->turn.data = ts;
+    (void)uv_timer_init(ts->p.loop, &ts->turn);
 }
 
 void trackers_close(struct trackers *ts)
@@ -466,8 +525,10 @@ void trackers_close(struct trackers *ts)
     if (!ts || ts->closed)
         return;
     ts->closed = true;
-    if (ts->timer.data)
+    if (ts->timer.data) {
         uv_close((uv_handle_t *)&ts->timer, NULL);
+        uv_close((uv_handle_t *)&ts->turn, NULL);
+    }
     for (struct tracker_run *r; (r = map_next(ts->by_job, &pos, NULL));)
         for (; r; r = r->next)
             talk_end(r);
@@ -485,6 +546,8 @@ void trackers_free(struct trackers *ts)
             next = r->next;
             run_free(r);
         }
+    userlines_release(&ts->starts);
+    userlines_release(&ts->ends);
     map_free(ts->by_job);
     free(ts);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trackers.h - the runs of attempts in trackers: decided before the start, completed after the end;
- * see README.md. */
+ * see README.md.
+ *
+ * Starts and completions of one user have turns of their own: a server that is slow or hostile
+ * delays nobody else. Of more than 20,000 runs the oldest that are over are forgotten, of the users
+ * who have most. */
 #pragma once
 #include <uv.h>
 

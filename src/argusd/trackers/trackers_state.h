@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trackers_state.h - what the files of trackers share. Nobody outside this room includes it. */
 #pragma once
+#include "argusd/ground/userlines.h"
 #include "argusd/trackers/trackers.h"
 #include "base/map.h"
 #include "ray/wire.h"
@@ -45,19 +46,31 @@ struct trackers {
     struct trackers_parts p;
     struct wire *wire;
     struct map *by_job; /* id -> its first run */
-    uv_timer_t timer;
+    size_t n_runs;
+    /* Each user has turns of his own, whatever the servers of others do; what is sent after an end
+     * takes none of a start. */
+    struct userlines starts, ends;
+    uv_timer_t timer, turn; /* turn: somebody's may have come */
     bool closed;
 };
 
-/* A conversation with the server of one run. The callback comes once, not from inside the call;
- * why is NULL when all went well. */
+/* Conversations at once. */
+enum { STARTS_MOST = 32, STARTS_OF_ONE = 4, ENDS_MOST = 8, ENDS_OF_ONE = 2 };
+
+/* A conversation with the server of one run, once it is its user's turn. The callback comes once,
+ * not from inside the call; why is NULL when all went well. */
 typedef void (*talk_f)(struct tracker_run *r, const char *why);
-/* Find or make the run: before a start. */
+/* Find or make the run: before a start. Of a run that is being decided it is over in 20 s, and the
+ * time in which it waits for its turn counts. */
 void talk_begin(struct tracker_run *r, talk_f done);
 /* All of what it lacks, how it ended and why, and its end: afterwards. MLflow alone. */
 void talk_complete(struct tracker_run *r, talk_f done);
 /* Ends it without a callback. */
 void talk_end(struct tracker_run *r);
+/* One that waits for its turn for too long is over. */
+void talk_look(struct tracker_run *r, usec_t now);
+/* Begins those whose turn it is. */
+void talks_take_turns(struct trackers *ts);
 
 /* ---- what a server lacks ---- */
 

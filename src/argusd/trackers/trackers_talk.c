@@ -11,7 +11,8 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { ANSWER_MAX = 8 << 20, REQUEST_MAX = 1 << 20, KEYS_MAX = 20000, TAG_MAX = 2000 };
+enum { ANSWER_MAX = 8 << 20, START_ANSWER_MAX = 1 << 20, REQUEST_MAX = 1 << 20 };
+enum { KEYS_MAX = 20000, TAG_MAX = 2000 };
 static const usec_t REQUEST_TIMEOUT = 15 * USEC_SEC;
 static const usec_t BEGIN_TIMEOUT = 20 * USEC_SEC; /* all of it, before a start */
 static const usec_t COMPLETE_TIMEOUT = 10 * USEC_MIN;
@@ -32,12 +33,13 @@ enum talk_step {
 
 struct talk {
     struct tracker_run *r; /* NULL: ended while the worker was busy with it */
+    struct userlines_place place;
     enum talk_step step;
-    bool completes, made_experiment, reading;
-    usec_t until; /* mono */
+    bool is_start, completes, made_experiment, reading;
+    usec_t until; /* mono; 0: it has no turn yet, and waits for as long as it takes */
     talk_f done;
     struct wire_request *request;
-    struct pairs keys; /* of the server: opened for the talk, wiped after it */
+    struct pairs keys; /* of the server: opened once it is its turn, wiped after it */
     struct map *newest;
     struct feed feed;
 };
@@ -72,11 +74,30 @@ static void talk_free(struct talk *t)
     free(t);
 }
 
+static struct userlines *talk_line(const struct talk *t)
+{
+    return t->is_start ? &t->r->ts->starts : &t->r->ts->ends;
+}
+
+static void talks_on_turn(uv_timer_t *timer)
+{
+    talks_take_turns(timer->data);
+}
+
+/* Never from inside a call: what comes next may call back. */
+static void talks_wake(struct trackers *ts)
+{
+    if (!ts->closed && ts->turn.data)
+        (void)uv_timer_start(&ts->turn, talks_on_turn, 0, 0); /* cannot fail */
+}
+
 void talk_end(struct tracker_run *r)
 {
     struct talk *t = r->talk;
     if (!t)
         return;
+    userlines_leave(talk_line(t), &t->place);
+    talks_wake(r->ts);
     wire_request_free(t->request);
     t->request = NULL;
     r->talk = NULL;
@@ -296,7 +317,7 @@ static void run_feed(void *arg)
 static void talk_feed(struct talk *t)
 {
     t->reading = true;
-    work_start(t->r->ts->p.loop, run_feed, on_feed, t);
+    work_start_for(t->r->ts->p.loop, t->r->user, run_feed, on_feed, t);
 }
 
 static void talk_take_experiment(struct talk *t, const char *id)
@@ -418,10 +439,13 @@ static void on_answer(const struct wire_reply *reply, void *arg)
 
 static void talk_go(struct talk *t, enum talk_step step)
 {
-    usec_t now = clock_mono();
+    usec_t now = clock_mono(), left = t->until > now ? t->until - now : 0;
     struct strv headers = {0};
+    if (left < USEC_MS) { /* to the wire less than that is no limit */
+        talk_over(t, "it took too long");
+        return;
+    }
     t->step = step;
-    usec_t left = t->until > now ? t->until - now : 1;
     _cleanup_(freep) char *url = talk_url(t), *body = talk_body(t);
     const char *token = pairs_find(&t->keys, "MLFLOW_TRACKING_TOKEN");
     const char *user = pairs_find(&t->keys, "MLFLOW_TRACKING_USERNAME");
@@ -437,7 +461,7 @@ static void talk_go(struct talk *t, enum talk_step step)
                                .url = url,
                                .body = body,
                                .timeout = left < REQUEST_TIMEOUT ? left : REQUEST_TIMEOUT,
-                               .max_bytes = ANSWER_MAX,
+                               .max_bytes = t->is_start ? START_ANSWER_MAX : ANSWER_MAX,
                                .headers = headers.n ? &headers : NULL,
                                .reach = tracker_is_named(t->r) ? REACH_NAMED : REACH_OUTSIDE,
                                .said = tracker_kind_to_string((enum tracker_kind)t->r->kind),
@@ -447,31 +471,59 @@ static void talk_go(struct talk *t, enum talk_step step)
     strv_release(&headers);
 }
 
-static struct talk *talk_new(struct tracker_run *r, usec_t timeout, talk_f done)
+/* ---- turns ---- */
+
+/* In its user's line. */
+static void talk_new(struct tracker_run *r, enum talk_step first, bool completes, talk_f done)
 {
-    const char *const *names = tracker_secrets((enum tracker_kind)r->kind);
-    struct strv wanted = {0};
     struct talk *t = xcalloc(1, sizeof(*t));
-    *t = (struct talk){.r = r, .until = clock_mono() + timeout, .done = done};
+    *t = (struct talk){
+        .r = r, .step = first, .is_start = r->deciding, .completes = completes, .done = done};
+    if (t->is_start)
+        t->until = clock_mono() + BEGIN_TIMEOUT;
     r->talk = t;
-    for (; *names; names++)
-        strv_add(&wanted, *names);
+    userlines_join(talk_line(t), &t->place, r->user);
+    talks_wake(r->ts);
+}
+
+static void talk_take_turn(struct talk *t)
+{
+    struct tracker_run *r = t->r;
+    struct strv wanted = {0};
+    if (!t->until)
+        t->until = clock_mono() + (t->completes ? COMPLETE_TIMEOUT : BEGIN_TIMEOUT);
+    for (const char *const *name = tracker_secrets((enum tracker_kind)r->kind); *name; name++)
+        strv_add(&wanted, *name);
     secrets_reveal(r->ts->p.secrets, r->user, r->group, &wanted, &t->keys);
     strv_release(&wanted);
-    return t;
+    talk_go(t, t->step);
+}
+
+void talks_take_turns(struct trackers *ts)
+{
+    struct userlines_place *next;
+    while (!ts->closed && (next = userlines_next(&ts->starts, STARTS_MOST)))
+        talk_take_turn(container_of(next, struct talk, place));
+    while (!ts->closed && (next = userlines_next(&ts->ends, ENDS_MOST)))
+        talk_take_turn(container_of(next, struct talk, place));
+}
+
+void talk_look(struct tracker_run *r, usec_t now)
+{
+    struct talk *t = r->talk;
+    if (t && !t->place.goes_on && t->until && now >= t->until)
+        talk_over(t, "the servers of its user's other jobs take too long");
 }
 
 void talk_begin(struct tracker_run *r, talk_f done)
 {
-    struct talk *t = talk_new(r, BEGIN_TIMEOUT, done);
-    talk_go(t, r->kind == TRACKER_MLFLOW  ? TALK_FIND_EXPERIMENT
-               : r->kind == TRACKER_WANDB ? TALK_SEE_WANDB
-                                          : TALK_SEE_SWANLAB);
+    enum talk_step first = r->kind == TRACKER_MLFLOW  ? TALK_FIND_EXPERIMENT
+                           : r->kind == TRACKER_WANDB ? TALK_SEE_WANDB
+                                                      : TALK_SEE_SWANLAB;
+    talk_new(r, first, false, done);
 }
 
 void talk_complete(struct tracker_run *r, talk_f done)
 {
-    struct talk *t = talk_new(r, COMPLETE_TIMEOUT, done);
-    t->completes = true;
-    talk_go(t, r->run ? TALK_SEE_RUN : TALK_FIND_EXPERIMENT);
+    talk_new(r, r->run ? TALK_SEE_RUN : TALK_FIND_EXPERIMENT, true, done);
 }

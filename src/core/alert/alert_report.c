@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alert_report.c - the report of an incident, in Markdown or HTML and in two languages: what, when,
- * evidence, what argusd and people did, who was told, what it cost; see alert_text.h. */
+ * evidence, what argusd and people did by the events that tell it, who was told, what it cost; see
+ * alert_text.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,8 @@ enum report_word {
     TOLD_HOURS,
     TOLD_EVIDENCE,
     TOLD_DONE,
+    TOLD_NO_ACT,
+    TOLD_MORE_ACTS,
     TOLD_ACKED,
     TOLD_NOBODY,
     TOLD_NO_ROUTE,
@@ -44,6 +47,10 @@ static const char *const report_words[][2] = {
     [TOLD_HOURS] = {"GPU-hours", "GPU 小时"},
     [TOLD_EVIDENCE] = {"Evidence", "证据"},
     [TOLD_DONE] = {"What was done", "处理"},
+    [TOLD_NO_ACT] = {"no event tells of an act of argusd or of people",
+                     "没有事件记录 argusd 或人员的操作"},
+    [TOLD_MORE_ACTS] = {"others are left out here: argus events has them",
+                        "其余从略，可用 argus events 查看"},
     [TOLD_ACKED] = {"acknowledged by", "确认人"},
     [TOLD_NOBODY] = {"nobody has acknowledged anything", "无人确认"},
     [TOLD_NO_ROUTE] = {"no route of argus.yaml names a receiver for it",
@@ -172,66 +179,34 @@ static void report_evidence(const struct incident_told *r, const struct alert *a
     buf_release(&text);
 }
 
-/* What argusd does by itself when a fact has this value. */
-static const struct {
-    enum alert_of of;
-    const char *fact, *value;
-    const char *text[2];
-} acts[] = {
-    {ALERT_OF_JOB,
-     "to",
-     "QUEUED",
-     {"argusd put job '{name}' back into the queue", "argusd 已将作业 '{name}' 放回队列"}},
-    {ALERT_OF_JOB,
-     "to",
-     "FAILED",
-     {"argusd ended job '{name}' and took its GPUs back",
-      "argusd 已结束作业 '{name}' 并收回其 GPU"}},
-    {ALERT_OF_JOB,
-     "to",
-     "TIMEOUT",
-     {"argusd stopped job '{name}' at its timeout", "argusd 已在超时后停止作业 '{name}'"}},
-    {ALERT_OF_JOB,
-     "unknown",
-     "yes",
-     {"argusd did nothing to job '{name}', which it could not see",
-      "argusd 未对无法看到的作业 '{name}' 做任何操作"}},
-    {ALERT_OF_NODE,
-     "alive",
-     "no",
-     {"argusd starts no job on node '{name}' while it is lost",
-      "节点 '{name}' 失联期间 argusd 不在其上启动作业"}},
-    {ALERT_OF_NODE,
-     "unhealthy",
-     "yes",
-     {"argusd starts no job on node '{name}' while it is unhealthy",
-      "节点 '{name}' 不健康期间 argusd 不在其上启动作业"}},
-    {ALERT_OF_CLUSTER,
-     "up",
-     "no",
-     {"argusd starts no job while Ray's head does not answer",
-      "Ray 头节点无应答期间 argusd 不启动作业"}},
-    {ALERT_OF_ROOT,
-     "ok",
-     "no",
-     {"argusd starts no job while the shared root cannot be used",
-      "共享根目录不可用期间 argusd 不启动作业"}},
-};
-
-static void incident_acts(const struct incident_told *r, const struct alert *a)
+void incident_act_release(struct incident_act *act)
 {
-    _cleanup_(json_unrefp) json_t *args = NULL;
-    if (!a->args || json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0)
-        return;
-    for (size_t k = 0; k < array_len(acts); k++) {
-        if ((int)acts[k].of != a->of ||
-            !str_eq(json_get_str(args, acts[k].fact, NULL), acts[k].value))
-            continue;
-        struct buf text = BUF_INIT(SENTENCE_MAX);
-        alert_fill(acts[k].text[r->in], a->args, r->in, &text);
-        report_item(&r->r, NULL, buf_str(&text));
-        buf_release(&text);
-    }
+    free(act->who);
+    free(act->subject);
+    free(act->from);
+    free(act->to);
+    free(act->text);
+    *act = (struct incident_act){0};
+}
+
+/* "2026-01-02T03:04:05Z argusd, job/x RUNNING → QUEUED: its node is lost" */
+static void report_act(const struct incident_told *r, const struct incident_act *act)
+{
+    char at[CLOCK_TEXT_MAX];
+    bool moves = act->from && act->to && !str_eq(act->from, act->to);
+    _cleanup_(freep) char *text = xasprintf(
+        "%s %s%s%s%s%s%s%s: %s", clock_to_string(act->at, at), str_or(act->who, "?"),
+        report_words[TOLD_COMMA][r->in], act->subject, moves ? " " : "", moves ? act->from : "",
+        moves ? " → " : "", moves ? act->to : "", str_or(act->text, ""));
+    report_item(&r->r, NULL, text);
+}
+
+static void report_acts(const struct incident_told *r, const struct incident_acts *acts)
+{
+    for (size_t k = 0; k < acts->n; k++)
+        report_act(r, &acts->v[k]);
+    if (!acts->n || acts->is_cut)
+        report_item(&r->r, NULL, report_words[acts->is_cut ? TOLD_MORE_ACTS : TOLD_NO_ACT][r->in]);
 }
 
 static void report_telling(const struct incident_told *r, const struct telling *t)
@@ -246,14 +221,14 @@ static void report_telling(const struct incident_told *r, const struct telling *
 
 /* What was done about the alerts that the reader may see: who looks after the others, and what he
  * noted there, is as hidden as they are. */
-static void report_done(const struct incident_told *r, const struct incident *i)
+static void report_done(const struct incident_told *r,
+                        const struct incident *i,
+                        const struct incident_acts *acts)
 {
     char at[CLOCK_TEXT_MAX];
     size_t acks = 0;
     report_list(&r->r, true);
-    for (size_t k = 0; k < i->alerts.n && k < EVIDENCE_MAX; k++)
-        if (incident_shows(r, incident_alert(i, k)))
-            incident_acts(r, incident_alert(i, k));
+    report_acts(r, acts);
     for (size_t k = 0; k < i->alerts.n; k++) {
         const struct alert *a = incident_alert(i, k);
         if (!a->acked_at || !incident_shows(r, a))
@@ -274,6 +249,7 @@ static void report_done(const struct incident_told *r, const struct incident *i)
 }
 
 void incident_report(const struct incident *i,
+                     const struct incident_acts *acts,
                      bool is_html,
                      enum message_language in,
                      usec_t now,
@@ -306,5 +282,5 @@ void incident_report(const struct incident *i,
             report_evidence(&r, incident_alert(i, k));
     report_list(&r.r, false);
     report_heading(&r.r, report_words[TOLD_DONE][in]);
-    report_done(&r, i);
+    report_done(&r, i, acts);
 }

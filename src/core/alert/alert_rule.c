@@ -33,7 +33,7 @@ const char *const alert_of_facts[] = {
                      "finding asked_for",
     [ALERT_OF_NODE] = "name state want wanted alive head unhealthy ssh_away reason clock_skew "
                       "disk_free shm_free root_write_time ray_port_open ray_port ray_port_key "
-                      "slow_jobs",
+                      "ray_port_from slow_jobs slow_users",
     [ALERT_OF_GPU] = "name node index uuid use xid xid_of_program ecc_uncorrected temperature "
                      "rows_failed rows_pending nvlinks nvlinks_missing pcie_lanes "
                      "pcie_lanes_missing throttled slowdown_temperature",

@@ -46,9 +46,26 @@ typedef bool (*incident_sees_f)(const struct alert *a, void *arg);
 /* "job/x" as far as the reader may know it: who sees no alert about that job is told "job".
  * Borrowed from i, or static. */
 const char *incident_cause(const struct incident *i, incident_sees_f sees, void *arg);
+/* Something that was done while it lasted, as an event tells it to this reader. */
+struct incident_act {
+    usec_t at;
+    int64_t seq;     /* of the event */
+    char *who;       /* a user, or argusd */
+    char *subject;   /* "job/x" */
+    char *from, *to; /* states; NULL: none */
+    char *text;
+};
+void incident_act_release(struct incident_act *act);
+/* The oldest first. is_cut: there are others. Borrowed. */
+struct incident_acts {
+    const struct incident_act *v;
+    size_t n;
+    bool is_cut;
+};
 /* What, when, who, evidence, what was done, what it cost; of alerts that the reader may not see,
- * how many there are and no more. */
+ * how many there are and no more. Of acts nothing is said that is not among them. */
 void incident_report(const struct incident *i,
+                     const struct incident_acts *acts,
                      bool is_html,
                      enum message_language in,
                      usec_t now,

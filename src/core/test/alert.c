@@ -811,6 +811,8 @@ static void test_a_fact_that_is_a_message(void **state)
     assert_null(alert_facts_said(NULL, MESSAGE_ENGLISH));
 }
 
+static const struct incident_acts no_acts;
+
 static void test_report(void **state)
 {
     struct world w = world_new(LOST);
@@ -820,24 +822,85 @@ static void test_report(void **state)
     lose_jobs(&w, 0, 8, T);
     struct incident *i = incident_at(w.t, 0);
     assert_true(alert_table_ack(incident_alert(i, 0), i, "<b>", "x | y", T));
-    incident_report(i, true, MESSAGE_CHINESE, T + USEC_HOUR, NULL, NULL, &out);
+    incident_report(i, &no_acts, true, MESSAGE_CHINESE, T + USEC_HOUR, NULL, NULL, &out);
     assert_null(strstr(buf_str(&out), "<b>"));
     assert_non_null(strstr(buf_str(&out), "64.00 GPU")); /* 8 jobs x 8 GPUs x 1 hour */
     assert_non_null(strstr(buf_str(&out), "存活 为 否"));
     assert_non_null(strstr(buf_str(&out), "严重"));
     assert_null(strstr(buf_str(&out), "critical"));
     buf_reset(&out);
-    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
+    incident_report(i, &no_acts, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
     assert_non_null(strstr(buf_str(&out), "# Incident i1"));
     assert_non_null(strstr(buf_str(&out), "alive is no"));
-    assert_non_null(strstr(buf_str(&out), "argusd starts no job on node"));
+    assert_non_null(strstr(buf_str(&out), "no event tells of an act"));
     assert_non_null(strstr(buf_str(&out), "no route of argus.yaml names a receiver for it"));
     buf_reset(&out);
     incident_settle(i, "ops", TELLING_REFUSED, "HTTP 403");
-    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
+    incident_report(i, &no_acts, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
     assert_non_null(strstr(buf_str(&out), "ops: refused the message (HTTP 403)"));
     assert_non_null(strstr(buf_str(&out), "x \\| y"));
     buf_release(&out);
+    world_end(&w);
+}
+
+static char *report_of(const struct incident *i,
+                       const struct incident_acts *acts,
+                       bool is_html,
+                       enum message_language in)
+{
+    struct buf out = BUF_INIT(INCIDENT_REPORT_MAX);
+    incident_report(i, acts, is_html, in, T + USEC_HOUR, NULL, NULL, &out);
+    return buf_take(&out);
+}
+
+static struct incident_act act_of(usec_t at,
+                                  const char *who,
+                                  const char *subject,
+                                  const char *from,
+                                  const char *to,
+                                  const char *text)
+{
+    return (struct incident_act){.at = at,
+                                 .who = xstrdup(who),
+                                 .subject = xstrdup(subject),
+                                 .from = xstrdup(from),
+                                 .to = xstrdup(to),
+                                 .text = xstrdup(text)};
+}
+
+/* One incident, two courses of events: what was done is told by these alone. */
+static void test_a_report_tells_the_acts_that_were(void **state)
+{
+    struct world w = world_new(LOST);
+    struct incident_act v[] = {
+        act_of(T, "argusd", "job/j0", "RUNNING", "QUEUED", "its <node> is lost"),
+        act_of(T + USEC_MIN, "ann", "node/w1", "online", "online", "drained"),
+    };
+    struct incident_acts both = {.v = v, .n = 2}, one = {.v = v, .n = 1, .is_cut = true};
+    struct incident_acts unread = {.is_cut = true};
+    char at[CLOCK_TEXT_MAX];
+    (void)state;
+    lose_node(&w, T);
+    const struct incident *i = incident_at(w.t, 0);
+    _cleanup_(freep) char *all = report_of(i, &both, false, MESSAGE_ENGLISH);
+    _cleanup_(freep) char *part = report_of(i, &one, false, MESSAGE_ENGLISH);
+    _cleanup_(freep) char *page = report_of(i, &both, true, MESSAGE_CHINESE);
+    _cleanup_(freep) char *none = report_of(i, &no_acts, true, MESSAGE_CHINESE);
+    _cleanup_(freep) char *left = report_of(i, &unread, false, MESSAGE_ENGLISH);
+    assert_non_null(strstr(all, "argusd, job/j0 RUNNING → QUEUED: its"));
+    assert_non_null(strstr(all, "ann, node/w1: drained"));
+    assert_non_null(strstr(all, clock_to_string(T + USEC_MIN, at)));
+    assert_null(strstr(all, "left out"));
+    assert_non_null(strstr(part, "job/j0"));
+    assert_null(strstr(part, "drained"));
+    assert_non_null(strstr(part, "others are left out"));
+    assert_non_null(strstr(page, "argusd，job/j0 RUNNING → QUEUED: its &lt;node&gt; is lost"));
+    assert_null(strstr(none, "job/j0"));
+    assert_non_null(strstr(left, "others are left out"));
+    assert_null(strstr(left, "no event tells")); /* there may be some */
+    assert_non_null(strstr(none, "没有事件记录"));
+    incident_act_release(&v[0]);
+    incident_act_release(&v[1]);
     world_end(&w);
 }
 
@@ -877,10 +940,10 @@ static void test_a_report_hides_what_its_reader_may_not_see(void **state)
     for (size_t k = 0; k < i->alerts.n; k++)
         if (incident_alert(i, k)->of == ALERT_OF_JOB)
             assert_true(alert_table_ack(incident_alert(i, k), i, "the-owner", "the-note", T));
-    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
+    incident_report(i, &no_acts, false, MESSAGE_ENGLISH, T + USEC_HOUR, NULL, NULL, &out);
     assert_non_null(strstr(buf_str(&out), "the-note"));
     buf_reset(&out);
-    incident_report(i, false, MESSAGE_ENGLISH, T + USEC_HOUR, sees_nodes, NULL, &out);
+    incident_report(i, &no_acts, false, MESSAGE_ENGLISH, T + USEC_HOUR, sees_nodes, NULL, &out);
     assert_null(strstr(buf_str(&out), "the-owner"));
     assert_null(strstr(buf_str(&out), "the-note"));
     set_str(&i->cause, "job/hidden-one");
@@ -895,6 +958,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chats_take_no_tags),
         cmocka_unit_test(test_a_report_hides_what_its_reader_may_not_see),
+        cmocka_unit_test(test_a_report_tells_the_acts_that_were),
         cmocka_unit_test(test_expressions),
         cmocka_unit_test(test_the_next_number_of_a_fact),
         cmocka_unit_test(test_bad_expressions),

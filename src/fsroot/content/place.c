@@ -266,16 +266,12 @@ static int rename_any(int from_dir, const char *from, int dir, const char *name,
     return renameat(from_dir, from, dir, name) < 0 ? -errno : 0;
 }
 
-/* What it has now and no more: a job may make it longer all the while. */
-static int place_copy(int from, int to)
+/* What came and no more: a job may make it as long as it likes. */
+static int place_copy(int from, int to, uint64_t bytes)
 {
     _cleanup_(freep) char *block = xmalloc(COPY_BYTES);
-    struct stat st;
-    if (fstat(from, &st) < 0)
-        return -errno;
-    uint64_t size = (uint64_t)st.st_size;
-    for (uint64_t at = 0; at < size;) {
-        size_t n = 0, want = size - at < COPY_BYTES ? (size_t)(size - at) : COPY_BYTES;
+    for (uint64_t at = 0; at < bytes;) {
+        size_t n = 0, want = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
         int r = file_read_at(from, at, block, want, &n);
         if (r == 0 && n)
             r = file_write_all(to, block, n);
@@ -291,6 +287,7 @@ static int place_copy(int from, int to)
 /* The place is on another file system than the uploads: by a hidden name beside it. */
 static int put_by_copy(const struct rootdir *from,
                        const char *source,
+                       uint64_t bytes,
                        int dir,
                        const char *name,
                        unsigned flags)
@@ -304,7 +301,7 @@ static int put_by_copy(const struct rootdir *from,
         openat(dir, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (out < 0)
         return -errno;
-    int r = place_copy(in, out);
+    int r = place_copy(in, out, bytes);
     if (r == 0 && fchmod(out, 0644) < 0)
         r = -errno;
     if (r == 0)
@@ -319,13 +316,14 @@ static int put_by_copy(const struct rootdir *from,
 /* Moves what the directory has under that name; a failure leaves it there, for its owner only. */
 static int put_from(const struct rootdir *above,
                     const char *source,
+                    uint64_t bytes,
                     int dir,
                     const char *name,
                     unsigned flags)
 {
     int r = rename_any(above->fd, source, dir, name, flags);
     if (r == -EXDEV)
-        r = put_by_copy(above, source, dir, name, flags);
+        r = put_by_copy(above, source, bytes, dir, name, flags);
     if (r < 0)
         (void)rootdir_chmod(above, source, 0600, NULL); /* it may be gone */
     return r;
@@ -334,6 +332,7 @@ static int put_from(const struct rootdir *above,
 int place_put(const char *root,
               const struct walk_place *p,
               const char *from,
+              uint64_t bytes,
               unsigned flags,
               struct err *err)
 {
@@ -358,7 +357,7 @@ int place_put(const char *root,
         r = rootdir_chmod(&above, source, 0644, err);
     if (r < 0)
         return r == -ENOENT ? walk_trouble(p, r, err) : r;
-    r = put_from(&above, source, dir, name, flags);
+    r = put_from(&above, source, bytes, dir, name, flags);
     if (r == -EEXIST)
         return message_refuse(err, ERR_CONFLICT, "file_is_there",
                               MESSAGE_ARGS(MESSAGE_STR("path", p->path)));

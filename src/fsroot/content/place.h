@@ -63,11 +63,13 @@ enum place_put_flags {
     PLACE_REPLACE = 1 << 0, /* a file that is there goes; else ERR_CONFLICT */
     PLACE_PARENTS = 1 << 1, /* make the directories above it */
 };
-/* Moves the file `from` (an upload) into the place in one step, readable by all, so that no
- * reader sees half of it. On failure it stays where it was. */
+/* Moves the file `from` (an upload of so many bytes) into the place in one step, readable by all,
+ * so that no reader sees half of it; onto another file system no more than those bytes are copied.
+ * On failure it stays where it was. */
 must_check int place_put(const char *root,
                          const struct walk_place *p,
                          const char *from,
+                         uint64_t bytes,
                          unsigned flags,
                          struct err *err);
 

@@ -130,7 +130,7 @@ static int put_file(const char *root, const char *path, unsigned flags)
     _cleanup_(freep) char *from = xasprintf("%s/argus/data", root);
     put(root, "argus/data", "new");
     struct err err = {0};
-    int r = place_put(root, &p, from, flags, &err);
+    int r = place_put(root, &p, from, strlen("new"), flags, &err);
     assert_int_equal(file_is_there(from), r < 0);
     assert_int_equal(r < 0, *err.text != 0);
     return r;

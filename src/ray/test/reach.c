@@ -105,12 +105,33 @@ static void test_addresses(void **state)
         assert_false(reach_allows_text(REACH_ANYWHERE, NULL, bad[i]));
 }
 
+static void test_one_address_by_two_texts(void **state)
+{
+    struct strv listed = {0};
+    (void)state;
+    assert_true(reach_is_same("10.0.0.1", "10.0.0.1"));
+    assert_true(reach_is_same("10.0.0.1", "::ffff:10.0.0.1"));
+    assert_true(reach_is_same("fd00::1", "FD00:0::1"));
+    assert_false(reach_is_same("10.0.0.1", "10.0.0.11"));
+    assert_false(reach_is_same("10.0.0.1", "10.0.0.1/"));
+    assert_false(reach_is_same("", ""));
+    assert_false(reach_is_same("host", "host"));
+    assert_false(reach_is_within(NULL, "10.1.2.3"));
+    strv_add(&listed, "10.1.0.0/16");
+    assert_true(reach_is_within(&listed, "10.1.2.3"));
+    assert_true(reach_is_within(&listed, "::ffff:10.1.2.3"));
+    assert_false(reach_is_within(&listed, "10.2.2.3"));
+    assert_false(reach_is_within(&listed, "10.1.2.3/x"));
+    strv_release(&listed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_may_name_what),
         cmocka_unit_test(test_listed_networks),
         cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_one_address_by_two_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

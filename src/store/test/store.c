@@ -171,7 +171,10 @@ static void put_small_tables(struct store *s)
     key.job_id = "job-2";
     key.at = 2000;
     store_put_idempotency(s, &key);
-    store_prune_idempotency(s, 2000);
+    store_prune_idempotency(s, NULL, 2000);
+    struct store_idempotency hers = {.user = "eve", .key = "k", .body_hash = body, .at = 500};
+    store_put_idempotency(s, &hers);
+    store_prune_idempotency(s, "eve", 3000); /* and nobody else's */
     store_put_meta(s, "colour", "red");
     store_put_meta(s, "colour", "blue");
 }

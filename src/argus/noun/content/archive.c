@@ -3,6 +3,7 @@
  * long ago. */
 #include "argus/noun/noun.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { LOOK_MS = 500, PAGES_MAX = 1000 };
+enum { LOOK_MS = 500, BUSY_MS = 1000, PAGES_MAX = 1000 };
 
 struct archive_opts {
     usec_t older;
@@ -71,6 +72,20 @@ static int archive_find_older(struct cli *cli, usec_t older, struct strv *ids, s
             break;
     }
     return 0;
+}
+
+/* The places where jobs wait are bounded: where they are taken, the next job is asked for until one
+ * is free again. */
+static int archive_send(struct cli *cli, const char *id, const void *ctx, struct err *err)
+{
+    for (;;) {
+        struct err e = {0};
+        int r = jobchange_one(cli, id, ctx, &e);
+        if (r != ERR_BUSY)
+            return r < 0 ? err_copy(err, r, &e) : r;
+        if (client_pause(cli->client, BUSY_MS) < 0)
+            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
+    }
 }
 
 /* ---- the end ---- */
@@ -137,7 +152,9 @@ static int archive_run(struct cli *cli, void *opts, const struct strv *args, str
                                    .verb = ":archive",
                                    .body = o->no_checkpoints ? "{\"checkpoints\":false}" : NULL,
                                    .done = o->wait ? NULL : "say_archiving"};
-    if (r >= 0 && ids.n)
+    if (r >= 0 && o->older)
+        r = jobchange_each(cli, &ids, what.word, archive_send, &what, err);
+    else if (r >= 0)
         r = jobchange_all(cli, &ids, &what, err);
     return r < 0 || !o->wait ? r : archive_wait(cli, &ids, false, err);
 }

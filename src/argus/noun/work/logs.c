@@ -10,6 +10,7 @@
 #include "argus/log/follow.h"
 #include "argus/log/logfiles.h"
 #include "argus/log/logread.h"
+#include "argus/log/mergedlog.h"
 #include "argus/log/searchcall.h"
 #include "argus/show/member.h"
 #include "base/message.h"
@@ -44,8 +45,8 @@ static const struct opt LOGS_OPTS[] = {
      .type = OPT_CHOICE,
      .offset = offsetof(struct logs_opts, source),
      .arg = "NAME",
-     .doc = "which logs: driver (the default), worker, scene or platform; with --all "
-            "driver, worker or all",
+     .doc = "which logs: driver (the default), worker, scene, platform, or all: the driver's and "
+            "the workers' as one; with --all driver, worker or all",
      .choices = LOGS_SOURCES},
     {.name = "node",
      .type = OPT_TEXT,
@@ -97,8 +98,9 @@ static const struct opt LOGS_OPTS[] = {
 static int logs_check_source(const struct logs_opts *o, struct err *err)
 {
     bool is_file = o->source == LOGS_WORKER || o->source == LOGS_SCENE;
-    if (o->source == LOGS_ALL)
-        return message_refuse(err, ERR_USAGE, "cli_logs_all", MESSAGE_NO_ARGS);
+    if (o->source == LOGS_ALL && o->tail > MERGEDLOG_TAIL_MAX)
+        return message_refuse(err, ERR_USAGE, "cli_logs_all",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", MERGEDLOG_TAIL_MAX)));
     if ((o->node || o->rank || o->file) && !is_file)
         return message_refuse(err, ERR_USAGE, "cli_logs_worker", MESSAGE_NO_ARGS);
     if (o->source != LOGS_PLATFORM)
@@ -179,6 +181,32 @@ static int logs_print_files(struct cli *cli,
     return logfiles_run(cli, id, &ask, err);
 }
 
+/* With neither --follow nor --tail what matches is found by the server, in all that there is. */
+static int logs_print_merged(struct cli *cli,
+                             const char *id,
+                             const struct logs_opts *o,
+                             struct err *err)
+{
+    const struct mergedlog_ask ask = {
+        .grep = o->grep, .attempt = o->attempt, .tail = o->tail, .follow = o->follow};
+    const struct searchcall call = {
+        .job = id, .attempt = o->attempt, .grep = o->grep, .source = LOGS_SOURCES[o->source]};
+    return o->grep && !o->follow && !o->tail ? searchcall_run(cli, &call, err)
+                                             : mergedlog_run(cli, id, &ask, err);
+}
+
+/* What is printed of a log other than the driver's. */
+static int logs_print_source(struct cli *cli,
+                             const char *id,
+                             const struct logs_opts *o,
+                             struct err *err)
+{
+    if (o->source == LOGS_ALL)
+        return logs_print_merged(cli, id, o, err);
+    return o->source == LOGS_PLATFORM ? logs_print_platform(cli, id, o, err)
+                                      : logs_print_files(cli, id, o, err);
+}
+
 /* The driver's log so far, unless who follows gets that as well; where he goes on. */
 static int logs_print_driver(struct cli *cli,
                              const char *id,
@@ -225,8 +253,7 @@ static int logs_run(struct cli *cli, void *opts, const struct strv *args, struct
         return r;
     const char *id = json_get_str(job, "id", args->v[0]);
     if (o->source)
-        return o->source == LOGS_PLATFORM ? logs_print_platform(cli, id, o, err)
-                                          : logs_print_files(cli, id, o, err);
+        return logs_print_source(cli, id, o, err);
     struct follow_opts f = {.query = buf_str(&query), .since = o->since, .logout = &logout};
     r = logs_print_driver(cli, id, o, &logout, &f, err);
     if (r >= 0 && o->follow)
@@ -256,13 +283,21 @@ static const struct command LOGS_COMMANDS[] = {
                 "were gathered at a failure, and platform what Argus did with the job. One "
                 "that fits alone can be followed; the last second of a worker may come after "
                 "the job's end: print it again.\n"
+                "--source all prints the newest lines of the driver and of all workers as one, "
+                "each behind the rank and node that it is of, and with --follow all that come. "
+                "Nobody tells when a worker wrote a line: what orders them is the time that a line "
+                "begins with (2026-01-31 12:00:00,123), else the order in which they were read. "
+                "What Ray repeats in the driver's log of a worker that is there itself is left "
+                "out.\n"
                 "--grep without --all prints the lines as they are; with --follow first "
                 "those that are there, then new ones as they come; with --tail those among "
                 "the last N lines.\n"
-                "--all prints ID/ATTEMPT:OFFSET: LINE, of workers' logs "
-                "ID/ATTEMPT/NODE/NAME[RANK]:OFFSET: LINE; offsets count bytes of the log.",
+                "--all, and --source all with --grep alone, print ID/ATTEMPT:OFFSET: LINE, of "
+                "workers' logs ID/ATTEMPT/NODE/NAME[RANK]:OFFSET: LINE; offsets count bytes of the "
+                "log.",
         .example = "argus logs -f grpo-7\tfollow\nargus logs --tail 50 grpo-7\tthe last 50 lines\n"
                    "argus logs --source worker --rank 0 grpo-7\twhat rank 0 printed\n"
+                   "argus logs -f --source all grpo-7\tdriver and workers as one\n"
                    "argus logs --all --grep 'CUDA out of memory' --since 7d\twho else had it",
         .opts = LOGS_OPTS,
         .n_opts = array_len(LOGS_OPTS),

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/api/alerts/incident_acts.h"
 #include "argusd/kit/part.h"
 #include "argusd/kit/reports.h"
 #include "argusd/kit/resource.h"
@@ -184,27 +185,84 @@ static const struct resource incident_noun = {.noun = "incident",
                                               .may = incident_may,
                                               .fill = incident_fill};
 
+/* ---- the report ---- */
+
+struct incident_report_wait { /* a report that waits for its acts */
+    struct api *a;
+    struct http_req *req;
+    struct report_ask asked;
+    struct incident_gather *gather;
+};
+
+static void incident_report_free(struct incident_report_wait *w)
+{
+    incident_gather_free(w->gather);
+    free(w);
+}
+
+static void incident_report_on_gone(struct http_req *req, void *arg)
+{
+    (void)req;
+    incident_report_free(arg);
+}
+
+static void incident_report_write(struct resource_ask *q,
+                                  const struct incident *i,
+                                  const struct report_ask *asked,
+                                  const struct incident_acts *acts)
+{
+    struct buf out = BUF_INIT(INCIDENT_REPORT_MAX);
+    struct incident shown = *i; /* shallow, but for its tellings */
+    shown.tellings = incident_tellings(q, i);
+    incident_report(&shown, acts, asked->is_html, asked->in, clock_wall(), incident_sees, q, &out);
+    report_reply(q->req, asked, &out, api_reader_barrier(q->a));
+    for (size_t k = 0; k < shown.tellings.n; k++)
+        field_release(&telling_table, incident_telling_at(&shown, k));
+    free(shown.tellings.v);
+}
+
+/* The incident is looked up anew: meanwhile it may have gone, or who asks may see it no more. */
+static void incident_report_on_acts(const struct incident_acts *acts,
+                                    const struct err *err,
+                                    void *arg)
+{
+    struct incident_report_wait *w = arg;
+    struct resource_ask q;
+    http_req_on_close(w->req, NULL, NULL);
+    resource_begin(&q, w->req, w->a);
+    const struct incident *i = err->code ? NULL : resource_find(&q, RESOURCE_TO_SEE, "see");
+    if (err->code)
+        api_fail(w->req, err, 0);
+    else if (i)
+        incident_report_write(&q, i, &w->asked, acts);
+    else
+        resource_refuse(&q);
+    resource_end(&q);
+    incident_report_free(w);
+}
+
 static void incident_report_reply(struct http_req *req, void *app)
 {
     struct resource_ask q;
     struct report_ask asked;
-    struct buf out = BUF_INIT(INCIDENT_REPORT_MAX);
+    struct incident_report_wait *w = NULL;
     resource_begin(&q, req, app);
     const struct incident *i = resource_find(&q, RESOURCE_TO_SEE, "see");
     if (i)
         q.field = report_ask(req, &asked, &q.err);
     if (i && !q.field) {
-        struct incident shown = *i; /* shallow, but for its tellings */
-        shown.tellings = incident_tellings(&q, i);
-        incident_report(&shown, asked.is_html, asked.in, clock_wall(), incident_sees, &q, &out);
-        report_reply(req, &asked, &out, api_reader_barrier(q.a));
-        for (size_t k = 0; k < shown.tellings.n; k++)
-            field_release(&telling_table, incident_telling_at(&shown, k));
-        free(shown.tellings.v);
+        w = xcalloc(1, sizeof(*w));
+        *w = (struct incident_report_wait){.a = q.a, .req = req, .asked = asked};
+        w->gather =
+            incident_gather_new(q.a, http_req_principal(req), asked.in, i, incident_sees, &q);
     } else {
         resource_refuse(&q);
     }
     resource_end(&q);
+    if (!w)
+        return;
+    http_req_on_close(req, incident_report_on_gone, w);
+    incident_gather_begin(w->gather, incident_report_on_acts, w);
 }
 
 /* ---- routes ---- */

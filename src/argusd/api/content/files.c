@@ -360,7 +360,8 @@ static void run_put(void *arg)
     op->was_there = place_look(op->root, &op->place, &op->entry, NULL) == 0;
     if (!op->was_there)
         (void)op_makes_home(op); /* what fails is told by the put */
-    if (place_put(op->root, &op->place, op->given.path, op->flags, &op->err) < 0)
+    const struct upload_given *g = &op->given;
+    if (place_put(op->root, &op->place, g->path, g->bytes, op->flags, &op->err) < 0)
         return; /* err says it */
 }
 

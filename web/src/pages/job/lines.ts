@@ -12,16 +12,19 @@ export interface Cut {
 const LINE_MAX = 16 << 10; // characters of a line that are shown
 const decoder = new TextDecoder();
 
+/** Of a bar that was drawn over itself what stood there last. */
+export function overdrawn(line: string): string {
+    const text = line.replace(/\r$/, "");
+    return text.slice(text.lastIndexOf("\r") + 1);
+}
+
 export function splitLines(bytes: Uint8Array, from: number): Cut {
     const lines: Cut["lines"] = [];
     let start = 0;
     for (let i = bytes.indexOf(10); i >= 0; i = bytes.indexOf(10, start)) {
         const raw = bytes.subarray(start, Math.min(i, start + LINE_MAX));
-        // A bar that was drawn over itself: what stood there last.
-        const text = decoder.decode(raw).replace(/\r$/, "");
-        const over = text.lastIndexOf("\r");
         const cut = i - start > LINE_MAX ? ` … ${i - start - LINE_MAX} bytes more` : "";
-        lines.push({ at: from + start, text: (over >= 0 ? text.slice(over + 1) : text) + cut });
+        lines.push({ at: from + start, text: overdrawn(decoder.decode(raw)) + cut });
         start = i + 1;
     }
     return { lines, rest: bytes.slice(start), at: from + start };

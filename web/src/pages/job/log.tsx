@@ -3,11 +3,11 @@
 // the scrollbar (window.ts), a search that the server does. Lines are text: ANSI colours are read (lines.ts), everything
 // else is shown and never run. Each line has an address: ?line=OFFSET.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { address, send } from "../../api/client";
+import { address, call, send } from "../../api/client";
 import { onBack } from "../../api/live";
 import { useAsk } from "../../api/use";
 import { addKeys } from "../../base/keys";
-import type { LogFiles, LogHits } from "../../made/api";
+import type { LogFiles, LogHits, LogMerged } from "../../made/api";
 import { bytes, visible } from "../../base/say";
 import { query, setQuery } from "../../base/url";
 import { Refused } from "../../kit/blank";
@@ -16,6 +16,7 @@ import { Panel, shell, Cli } from "../../kit/parts";
 import type { LogPlace } from "./evidence";
 import { followLog } from "./follow";
 import { looksBad, pieces, splitLines } from "./lines";
+import { followMerged, mergedRows, pauseUnseen } from "./merged";
 import { before, behind, EMPTY, share, type Row, type Window } from "./window";
 import { w } from "./words";
 
@@ -32,7 +33,7 @@ const fileSays = (f: { rank: number | null; node: string | null; name?: string; 
         .map(visible)
         .join(" · ");
 
-/** ?from=worker:FILE is one log, ?from=all all of them while one searches. */
+/** ?from=worker:FILE is one log, ?from=all those of the driver and all workers as one. */
 function placeOf(from: string): { source?: string; file?: string } {
     const cut = from.indexOf(":");
     return cut < 0 ? (from ? { source: from } : {}) : { source: from.slice(0, cut), file: from.slice(cut + 1) };
@@ -63,16 +64,19 @@ function Sources({ files, from, set }: { files: LogFile[]; from: string; set: (f
     );
 }
 
-const Line = ({ row, needle, mark }: { row: Row; needle: RegExp | null; mark: "" | "first" | "here" }) => (
-    <li class={`${looksBad(row.text) ? "err" : ""} ${mark}`} id={`L${row.at}`}>
-        {row.from && <span class="log-from dim cut">{row.from}</span>}
-        <pre>
-            {pieces(row.text, needle).map((p) =>
-                p.hit ? <mark>{p.text}</mark> : p.tone ? <span class={`ansi-${p.tone}`}>{p.text}</span> : p.text,
-            )}
-        </pre>
-    </li>
-);
+const Line = (p: { row: Row; needle: RegExp | null; mark: "" | "first" | "here"; isNamed: boolean }) => {
+    const { row, needle, mark } = p;
+    return (
+        <li class={`${looksBad(row.text) ? "err" : ""} ${mark}`} id={`L${row.at}`}>
+            {row.from && p.isNamed && <span class="log-from dim cut">{row.from}</span>}
+            <pre>
+                {pieces(row.text, needle).map((p) =>
+                    p.hit ? <mark>{p.text}</mark> : p.tone ? <span class={`ansi-${p.tone}`}>{p.text}</span> : p.text,
+                )}
+            </pre>
+        </li>
+    );
+};
 
 function needleOf(text: string): RegExp | null {
     try {
@@ -125,6 +129,7 @@ export function Log({
     const [following, setFollowing] = useState(true);
     const [unseen, setUnseen] = useState(0);
     const [wrapped, setWrapped] = useState(true);
+    const [merged, setMerged] = useState({ logs: 0, left: 0 });
     const box = useRef<HTMLDivElement>(null);
     const keep = useRef({
         following: true,
@@ -167,7 +172,7 @@ export function Log({
         }
     };
     const at = lineOf(query.value);
-    const spot = at !== null && !asked;
+    const spot = at !== null && !asked && !isAll;
     const nth = useRef(-1);
     useEffect(() => {
         nth.current = -1;
@@ -293,8 +298,28 @@ export function Log({
             if (lines.length) setWin((now) => behind(now, lines, from + chunk.length, true));
             if (!k.following) setUnseen((n) => n + lines.length);
         };
+        const hearMerged = (page: LogMerged) => {
+            const k = keep.current;
+            const lines = mergedRows(page, k.at, (s) => fileSays({ ...s, name: s.file ?? w("driver") }));
+            k.at += lines.length;
+            setMerged({ logs: page.sources.length, left: page.left_out });
+            if (lines.length) setWin((now) => behind(now, lines, k.at, true));
+            if (!k.following) setUnseen((n) => n + lines.length);
+        };
         const begin = async () => {
-            if (isAll) return;
+            if (isAll)
+                return followMerged({
+                    ask: (cursor) =>
+                        call("GET /v1/jobs/{id}/logs/merged", {
+                            path: { id },
+                            query: { attempt, cursor },
+                            signal: control.signal,
+                        }),
+                    hear: hearMerged,
+                    live,
+                    pause: () => pauseUnseen(control.signal),
+                    signal: control.signal,
+                });
             await load(at, control.signal);
             begun.current = true;
             if (!live) return;
@@ -349,7 +374,7 @@ export function Log({
             end={
                 <>
                     <Cli
-                        line={`argus logs ${live && !isAll ? "-f " : ""}${shell(id)}${ofFile}${asked ? ` --grep ${shell(asked)}` : ""}`}
+                        line={`argus logs ${live && !(isAll && asked) ? "-f " : ""}${shell(id)}${ofFile}${asked ? ` --grep ${shell(asked)}` : ""}`}
                     />
                     <button
                         type="button"
@@ -402,7 +427,7 @@ export function Log({
                         {w("to_end")}
                     </button>
                 )}
-                {live && !asked && !isAll && !spot && win.isEnd && (
+                {live && !asked && !spot && win.isEnd && (
                     <button
                         type="button"
                         class="btn bare"
@@ -427,14 +452,14 @@ export function Log({
                         const el = e.currentTarget;
                         const left = el.scrollHeight - el.clientHeight - el.scrollTop;
                         if (asked) return;
-                        if (el.scrollTop < NEAR && win.start > 0) void earlier();
+                        if (el.scrollTop < NEAR && win.start > 0 && !isAll) void earlier();
                         else if (left < NEAR && !win.isEnd) void later();
                         const end = left <= 24 && win.isEnd;
                         if (end !== keep.current.following && !spot)
                             end ? setFollow(true) : ((keep.current.following = false), setFollowing(false));
                     }}
                 >
-                    {!asked && win.start > 0 && (
+                    {!asked && !isAll && win.start > 0 && (
                         <button type="button" class="more" onClick={() => void earlier()}>
                             <Icon name="up" />
                             {w("earlier")}
@@ -447,21 +472,28 @@ export function Log({
                                 const li = (e.target as Element).closest("li");
                                 if (!li || e.clientX - li.getBoundingClientRect().left > GUTTER) return;
                                 const row = shown.find((r) => `L${r.at}` === li.id);
-                                if (row) goToLine(row.at, asked && isAll ? (row.of ?? null) : from || null);
+                                if (row) goToLine(row.offset ?? row.at, isAll ? (row.of ?? null) : from || null);
                             }}
                         >
-                            {shown.map((r) => (
-                                <Line key={`${r.from ?? ""}${r.at}`} row={r} needle={needle} mark={markOf(r.at)} />
+                            {shown.map((r, i) => (
+                                <Line
+                                    key={`${r.from ?? ""}${r.at}`}
+                                    row={r}
+                                    needle={needle}
+                                    mark={markOf(r.at)}
+                                    isNamed={!!asked || shown[i - 1]?.from !== r.from}
+                                />
                             ))}
                         </ol>
                     ) : (
-                        !asked && <p class="log-none dim">{w(isAll ? "log_search" : "log_empty")}</p>
+                        !asked && <p class="log-none dim">{w("log_empty")}</p>
                     )}
                 </div>
             )}
             <div class="tail">
-                <span>{w("log_from", bytes(size), rows.length)}</span>
-                {!asked && size > 0 && (win.start > 0 || !win.isEnd) && (
+                <span>{isAll ? w("log_merged", merged.logs) : w("log_from", bytes(size), rows.length)}</span>
+                {isAll && merged.left > 0 && <span class="dim">{w("log_left", merged.left)}</span>}
+                {!asked && !isAll && size > 0 && (win.start > 0 || !win.isEnd) && (
                     <span class="dim">{w("log_at", Math.floor(100 * share(win, size)))}</span>
                 )}
                 <span class="grow" />

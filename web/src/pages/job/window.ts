@@ -9,6 +9,8 @@ export interface Row {
     from?: string;
     /** That log as ?from= names it; null: the driver's. */
     of?: string | null;
+    /** Of a line of several logs merged, where `at` only counts: where it stands in its own. */
+    offset?: number;
 }
 
 export interface Window {

@@ -89,13 +89,14 @@ export const w = words({
     log_from: ["{0} in all; the last {1} lines are shown", "共 {0}；显示最后 {1} 行"],
     earlier: ["Load earlier lines", "载入更早的行"],
     log_of: ["Which log", "选择日志"],
-    log_all: ["All, to search in", "全部（搜索）"],
+    log_all: ["All as one", "全部合并"],
     log_workers: ["Workers", "工作进程"],
     log_scene: ["Scene of the failure", "失败现场"],
-    log_search: [
-        "Write what to search for in the logs of the driver and all workers",
-        "输入要在驱动与全部工作进程日志中搜索的内容",
+    log_merged: [
+        "The newest lines of {0} logs, in the order of the times that they begin with; lines without one stand as they were read",
+        "{0} 个日志的最新行，按行首的时间排序；没有时间的行按读取的先后排列",
     ],
+    log_left: ["{0} more logs are left out", "另有 {0} 个日志未列入"],
     resume: ["Resume", "恢复"],
     resume_title: ["Go on from step {0}?", "从第 {0} 步继续？"],
     resume_text: [

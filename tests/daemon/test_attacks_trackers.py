@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MLflow server of one user takes whatever comes and never answers: the starts of others are decided, and their
+runs completed, all the same."""
+
+import contextlib
+import http.server
+import json
+import socket
+import threading
+
+from fakeray import FakeRay
+
+from argusd import Argusd, needs_argusd, until
+
+pytestmark = needs_argusd
+
+OWN = "calls: {networks: [127.0.0.0/8]}"  # servers that users name are on this machine
+MANY = 9
+OTHERS_FIRST = 8  # in one line of eight places for all users, so many of hers would be decided before his
+
+
+class Silent:
+    """Takes connections and what comes, and says nothing until it is over."""
+
+    def __enter__(self):
+        self.listener, self.seen = socket.create_server(("127.0.0.1", 0)), 0
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):  # it is closed
+            while True:
+                client, _ = self.listener.accept()
+                self.seen += 1
+                threading.Thread(target=self._take, args=(client,), daemon=True).start()
+
+    @staticmethod
+    def _take(client):
+        with client, contextlib.suppress(OSError):
+            while client.recv(65536):
+                pass
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """As MLflow would for one run without metrics."""
+
+    SAID = {"get-by-name": {"experiment": {"experiment_id": "1"}}, "search": {"runs": []},
+            "create": {"run": {"info": {"run_id": "ab12"}}}, "get": {"run": {"data": {}}}}  # fmt: skip
+
+    def _answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        word = self.path.split("?")[0].rsplit("/", 1)[1]
+        body = json.dumps(self.SAID.get(word, {})).encode()
+        self.server.words.append(word)
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = _answer  # noqa: N815, the names are http.server's
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def mlflow():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.words, server.url = [], f"http://127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def run_on(argusd, url, token):
+    return argusd.submit("true", token=token, tracking={"backend": "mlflow", "uri": url, "project": "p", "run": "r"})
+
+
+def told(argusd, job):
+    """(number, code) of what was decided about its tracker; None: nothing yet."""
+    rows = [(e["seq"], e["reason"]["code"]) for e in argusd.events(job) if e["kind"] == "tracker"]
+    return rows[0] if rows else None
+
+
+def test_others_start_and_are_completed_beside_a_server_that_never_answers(tmp_path):
+    with Silent() as silent, mlflow() as good, FakeRay() as ray, Argusd(tmp_path, ray.url, OWN) as argusd:
+        hers = [run_on(argusd, silent.url, "user") for _ in range(MANY)]
+        his = run_on(argusd, good.url, "admin")
+        number, code = until(lambda: told(argusd, his), "his tracker is decided")
+        assert code == "tracker_online"
+        argusd.wait_job(his, lambda j: [t["state"] for t in j["trackers"]] == ["complete"], "has its whole run")
+        assert good.words[:3] == ["get-by-name", "search", "create"] and good.words[-1] == "update"
+        decided = [until(lambda job=job: told(argusd, job), "hers start without it") for job in hers]
+        assert {code for _, code in decided} == {"tracker_none"} and silent.seen
+        assert sum(n < number for n, _ in decided) < OTHERS_FIRST, (number, decided)
+        for job in hers:
+            assert argusd.wait_over(job)["state"] == "SUCCEEDED"
+        again = run_on(argusd, good.url, "admin")  # while all of hers are tried again
+        argusd.wait_job(again, lambda j: [t["state"] for t in j["trackers"] or []] == ["complete"], "has its run, too")
