@@ -213,6 +213,7 @@ def test_bodies_go_up_whole(method):
         toy.until_idle()
         state = toy.state()
         assert (state["end"], state["up"], state["down"]) == ("whole", len(body), len(body))
+        assert state["sent"] == 1 + 2 * len(body), "whoever counts has seen each byte of each body"
 
 
 def test_a_piece_of_an_upload_is_there_before_the_next_is_sent():

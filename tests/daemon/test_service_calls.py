@@ -205,6 +205,41 @@ def test_a_version_that_cannot_answer_is_refused_with_those_that_can(bed):
     bed.argusd.call("DELETE", "/v1/services/old", token="user")
 
 
+def test_series_of_a_service(bed):
+    bed.serve(model="sums", name="series", requests_per_minute=2)
+    bed.ready("series", 1)
+    assert ask(bed, "series").status == 200
+    bed.ray.settings(serve_sick=["series-v1"])
+    assert ask(bed, "series").status == 500
+    bed.ray.settings(serve_sick=[])
+    assert ask(bed, "series").status == 429
+    rows_until(bed, "series", 2)
+
+    def page(token):
+        reply = bed.argusd.call("GET", "/metrics", token=token)
+        assert reply.status == 200, reply
+        return reply.body.decode()
+
+    lines = page("admin").splitlines()
+    for says in (
+        'replicas{service="series",state="wanted"} 1',
+        'replicas{service="series",state="ready"} 1',
+        'requests_total{service="series",code="2xx"} 1',
+        'requests_total{service="series",code="5xx"} 1',
+        'requests_total{service="series",code="refused"} 1',
+        'request_seconds_count{service="series"} 2',
+        'tokens_total{service="series",kind="prompt"} 3',
+        'tokens_total{service="series",kind="answer"} 2',
+    ):
+        assert f"argus_service_{says}" in lines, says
+    assert 'service="series"' in page("user")
+    assert bed.argusd.call("POST", "/v1/users", {"name": "outsider"}).status == 201
+    token = bed.argusd.call("POST", "/v1/tokens", {"user": "outsider"}).json()["token"]
+    assert "argus_build_info" in page(token) and 'service="' not in page(token), "none of them is his"
+    bed.argusd.call("DELETE", "/v1/services/series", token="user")
+    until(lambda: 'service="series"' not in page("admin"), "its series go with it")
+
+
 def test_addresses_stay_below_the_service(bed):
     for path in ("../../v1/users", "a/../../x", "%2e%2e/x", "..%2fx"):
         assert ask(bed, "one", path).status in (400, 404), path
@@ -229,10 +264,56 @@ def test_so_many_requests_and_tokens_in_a_minute(bed):
     bed.argusd.call("DELETE", "/v1/services/few", token="user")
 
 
+def test_what_is_tried_counts_as_any_other_request(bed):
+    bed.serve(model="sums", name="tried", requests_per_minute=2, log_share=1)
+    bed.ready("tried", 1)
+    reply = bed.argusd.call("POST", "/v1/services/tried:ask", {"text": "6 times 7?", "path": "/x"}, token="user")
+    assert (reply.status, reply.json()["code"]) == (400, "serve_ask"), "what is no request does not count"
+    bed.act("tried", "ask", text="6 times 7?")
+    assert ask(bed, "tried").status == 200
+    refused = bed.argusd.call("POST", "/v1/services/tried:ask", {"text": "6 times 7?"}, token="user")
+    assert (refused.status, refused.json()["code"]) == (429, "calls_too_many")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 61
+    assert ask(bed, "tried").json()["code"] == "calls_too_many"
+    tried, passed = sorted(rows_until(bed, "tried", 2), key=lambda r: r["at"])
+    assert {(r["user"], r["tokens_in"], r["tokens_out"], r["tokens_estimated"]) for r in (tried, passed)} == {
+        ("alice", 3, 2, False)
+    }
+    lines = until(
+        lambda: len(got := [x for x in bed.argusd.said().splitlines() if "service=tried " in x]) == 2 and got,
+        "a line of each in the log",
+    )
+    assert all("tokens_in=3 tokens_out=2 estimated=no" in x and "6 times 7" not in x for x in lines)
+    # Its tokens are of the same minute, too, also where the answer is an event stream.
+    bed.serve(path="/v1/services/tried:deploy", requests_per_minute=0, tokens_per_minute=1)
+    bed.ready("tried", 2)
+    bed.act("tried", "ask", path=f"/{CHAT}", body={**QUESTION, "stream": True})
+    assert ask(bed, "tried").json()["code"] == "calls_tokens"
+    assert bed.act("tried", "ask", 429, text="6 times 7?")["code"] == "calls_tokens"
+    row = rows_until(bed, "tried", 3)[0]
+    assert row["tokens_estimated"] and row["tokens_out"] == 4 and row["tokens_in"] > 0
+    bed.argusd.call("DELETE", "/v1/services/tried", token="user")
+
+
+def test_a_stream_that_says_no_usage_is_estimated(bed):
+    bed.serve(model="sums", name="guess", log_share=1, tokens_per_minute=100)
+    bed.ready("guess", 1)
+    said = {**QUESTION, "stream": True, "messages": [{"role": "user", "content": "how are you? " * 40}]}
+    assert ask(bed, "guess", body=said).body.endswith(b"data: [DONE]\n\n")
+    (row,) = rows_until(bed, "guess", 1)
+    assert row["tokens_in"] == (len(json.dumps(said)) + 3) // 4 > 100, "four bytes make a token"
+    assert row["tokens_out"] == 4 and row["tokens_estimated"] is True
+    lines = until(lambda: [x for x in bed.argusd.said().splitlines() if "service=guess " in x], "the request's line")
+    assert f"tokens_in={row['tokens_in']} tokens_out=4 estimated=yes" in lines[0]
+    assert ask(bed, "guess").json()["code"] == "calls_tokens", "its prompt was more than a minute's worth"
+    bed.argusd.call("DELETE", "/v1/services/guess", token="user")
+
+
 def test_a_body_that_is_too_large(bed):
     bed.serve(model="sums", name="small", max_body="1KiB")
     bed.ready("small", 1)
     assert ask(bed, "small").status == 200
+    assert bed.act("small", "ask", 413, text="x" * 2000)["code"] == "call_body_large"
     reply = ask(bed, "small", body={**QUESTION, "pad": "x" * 2000})
     assert (reply.status, reply.json()["code"]) == (413, "call_body_large")
     bed.argusd.call("DELETE", "/v1/services/small", token="user")

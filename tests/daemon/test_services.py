@@ -2,14 +2,19 @@
 """Services beside a fake Ray Serve: leases as jobs, the list that argusd alone writes, versions that take the traffic
 and give it back, scale, failures, the gate, kill -9 in the middle of all of it."""
 
+import contextlib
 import json
 import os
 import subprocess
+import threading
+import urllib.request
 
 import pytest
 from fakeray import FakeRay
 from ports import free_port
 from programs import PROGRAMS
+from receiver import Receiver
+from rulebed import Watch, rules_yaml
 
 from argusd import PATIENCE, Argusd, needs_argusd, until
 
@@ -220,6 +225,63 @@ def test_a_new_head_and_others_applications(bed):
     bed.wait_apps()
 
 
+def put_list(bed, change, **more):
+    """Somebody puts a list of his own: what change() makes of the applications that are there."""
+    url = f"{bed.ray.url}/api/serve/applications/"
+    with urllib.request.urlopen(url, timeout=PATIENCE) as reply:
+        shown = json.load(reply)["applications"].values()
+    configs = [a["deployed_app_config"] for a in shown if a["deployed_app_config"]]
+    body = json.dumps({"applications": change(configs), **more}).encode()
+    headers = {"Content-Type": "application/json"}
+    urllib.request.urlopen(urllib.request.Request(url, body, headers, method="PUT"), timeout=PATIENCE).close()
+
+
+def test_a_name_like_ours_does_not_make_it_ours(bed):
+    bed.serve(model="sums", name="seven")
+    bed.ready("seven", 1)
+    one = {"import_path": "lens:app", "deployments": [{"name": "Lens"}]}
+    lens = {**one, "name": "lens-v1", "route_prefix": "/s/lens-v1"}
+    nine = {**one, "name": "seven-v9", "route_prefix": "/9"}
+    put_list(bed, lambda there: [*there, lens, nine])
+
+    def made_by():
+        reply = bed.argusd.call("GET", "/v1/service-applications", token="user")
+        return {a["name"]: a["made_by"] for a in reply.json()["applications"]}
+
+    shown = {"seven-v1": "argusd", "lens-v1": "list", "seven-v9": "list"}
+    until(lambda: made_by() == shown, "they are shown as somebody else's")
+    assert bed.serve(model="sums", name="lens", status=409)["code"] == "serve_app_taken"
+    puts = bed.puts()
+    bed.serve(path="/v1/services/seven:deploy", max_ongoing_requests=4)
+    bed.ready("seven", 2)
+    assert bed.puts() > puts and {"lens-v1", "seven-v9"} <= set(bed.apps())
+    bed.argusd.call("DELETE", "/v1/services/seven", token="user")
+    until(lambda: bed.page("seven") is None, "the service is gone")
+    bed.wait_apps("lens-v1", "seven-v9")
+    for name in ("lens-v1", "seven-v9"):
+        assert len([x for x in bed.argusd.said().splitlines() if x.endswith(f"app={name}")]) == 1, "it is told once"
+    put_list(bed, lambda there: [])
+    bed.wait_apps()
+
+
+def test_a_name_that_is_taken_before_the_first_service(tmp_path):
+    """argusd looks at Ray Serve once there is a service: it takes this one's name, and sees then that it is taken."""
+    with Bed(tmp_path) as bed:
+        bed.model("sums")
+        first = {"name": "first-v1", "route_prefix": "/s/first-v1", "import_path": "lens:app"}
+        first["deployments"] = [{"name": "Lens"}]
+        put_list(bed, lambda there: [first], http_options={"host": "0.0.0.0", "port": free_port()})
+        bed.serve(model="sums", name="first")
+        page = bed.wait("first", lambda p: p["versions"][0]["state"] == "FAILED", "its version is given up")
+        assert page["versions"][0]["reason"]["code"] == "serve_app_taken"
+        bed.serve(path="/v1/services/first:deploy", model="sums")
+        bed.ready("first", 2)
+        assert bed.apps()["first-v1"]["import_path"] == "lens:app", "it stays as it is"
+        bed.argusd.restart()
+        bed.argusd.call("DELETE", "/v1/services/first", token="user")
+        bed.wait_apps("first-v1")
+
+
 @pytest.mark.nightly
 def test_kill_9_in_the_middle_of_deploys(bed):
     bed.serve(model="sums", name="five", replicas=2)
@@ -239,6 +301,135 @@ def test_kill_9_in_the_middle_of_deploys(bed):
 
     until(lambda: (got := leases())[0] == got[1], "no lease twice")
     bed.argusd.call("DELETE", "/v1/services/five", token="user")
+    bed.wait_apps()
+
+
+@contextlib.contextmanager
+def asked(bed, name):
+    """One request after the other: the versions that answered, and what was no answer."""
+    over, apps, failed = threading.Event(), set(), []
+
+    def client():
+        while not over.is_set():
+            reply = bed.argusd.ask("POST", f"/v1/services/{name}/v1/completions", {"prompt": "1"}, "user", {})
+            if reply.status == 200:
+                apps.add(reply.json()["app"].split("-r")[0])
+            else:
+                failed.append((reply.status, reply.body))
+
+    asks = threading.Thread(target=client)
+    asks.start()
+    try:
+        yield apps, failed
+    finally:
+        over.set()
+        asks.join(PATIENCE)
+
+
+def events_of(bed, name):
+    return [e for e in bed.argusd.get("/v1/events?limit=500")["events"] if e["object"] == f"service/{name}"]
+
+
+def test_a_rollback_where_there_is_no_room_for_both(bed):
+    bed.serve(model="sums", name="full", gpus=4, keep="cold")
+    bed.ready("full", 1)
+    bed.serve(path="/v1/services/full:deploy", max_ongoing_requests=4)
+    bed.ready("full", 2)
+    bed.wait("full", lambda p: not replicas_of(p, 1), "what is cold holds nothing")
+    bed.act("full", "scale", replicas=2)
+    bed.ready("full", 2, replicas=2)  # all eight GPUs
+    with asked(bed, "full") as (apps, failed):
+        bed.act("full", "rollback", version=1)
+        bed.ready("full", 1, replicas=2)
+        until(lambda: "full-v1" in apps, "what is gone back to answers")
+    assert failed == [] and apps == {"full-v2", "full-v1"}
+    gave = [e["text"] for e in events_of(bed, "full") if e["kind"] == "service_yielded"]
+    assert gave == ["version 2 gives a lease, for which version 1 waits"], "the other one answered until then"
+    bed.wait("full", lambda p: not replicas_of(p, 2), "the version that people left holds nothing")
+    bed.argusd.call("DELETE", "/v1/services/full", token="user")
+    bed.wait_apps()
+
+
+def test_a_rollback_to_what_cannot_begin_gives_the_leases_back(bed):
+    bed.serve(model="sums", name="gone", gpus=4, keep="cold")
+    bed.ready("gone", 1)
+    bed.serve(path="/v1/services/gone:deploy", max_ongoing_requests=4)
+    bed.ready("gone", 2)
+    bed.wait("gone", lambda p: not replicas_of(p, 1), "what is cold holds nothing")
+    bed.act("gone", "scale", replicas=2)
+    bed.ready("gone", 2, replicas=2)  # all eight GPUs
+    bed.ray.settings(serve_failing=["gone-v1", "gone-v1-r2"])
+    with asked(bed, "gone") as (apps, failed):
+        bed.act("gone", "rollback", version=1)
+        bed.wait("gone", lambda p: p["versions"][1]["state"] == "FAILED", "what was ready once is given up")
+        bed.ready("gone", 2, replicas=2)
+    assert failed == [] and apps == {"gone-v2"}
+    kinds = [e["kind"] for e in events_of(bed, "gone")]
+    assert (kinds.count("service_yielded"), kinds.count("service_failed")) == (1, 1)
+    bed.ray.settings(serve_failing=[])
+    bed.act("gone", "rollback", version=1)  # asked for again, it is tried again
+    bed.ready("gone", 1, replicas=2)
+    bed.argusd.call("DELETE", "/v1/services/gone", token="user")
+    bed.wait_apps()
+
+
+def test_a_rollback_gives_nothing_in_vain(bed):
+    bed.serve(model="sums", name="vain", gpus=4, keep="cold")
+    bed.ready("vain", 1)
+    bed.serve(path="/v1/services/vain:deploy", gpus=1)
+    bed.ready("vain", 2)
+    bed.wait("vain", lambda p: not replicas_of(p, 1), "what is cold holds nothing")
+    # Others hold all the other GPUs: what the service has on one machine is not enough there.
+    bed.serve(model="sums", name="rest", gpus=3)
+    bed.serve(model="sums", name="more", gpus=1, replicas=2)
+    bed.ready("rest", 1)
+    bed.ready("more", 1, replicas=2)
+    bed.act("vain", "rollback", version=1)
+    page = bed.wait(
+        "vain",
+        lambda p: [r["reason"] and r["reason"]["code"] for r in replicas_of(p, 1)] == ["waiting_for_gpus"],
+        "it waits for its lease",
+    )
+    (kept,) = replicas_of(page, 2)
+    changed = page["changed_at"]
+    bed.serve(model="sums", name="after")  # argusd has turned several times once this one is ready
+    bed.ready("after", 1)
+    page = bed.page("vain")
+    assert replicas_of(page, 2) == [kept] and page["changed_at"] == changed
+    bed.act("vain", "ask", text="6 times 7?")
+    for name in ("rest", "more", "after"):
+        bed.argusd.call("DELETE", f"/v1/services/{name}", token="user")
+    bed.ready("vain", 1)
+    bed.argusd.call("DELETE", "/v1/services/vain", token="user")
+    bed.wait_apps()
+
+
+def test_a_model_that_a_service_keeps_is_not_removed(bed):
+    bed.model("kept")
+
+    def remove():
+        return bed.argusd.call("DELETE", "/v1/models/kept", token="user")
+
+    bed.serve(model="kept", name="keeper", keep="warm")
+    bed.ready("keeper", 1)
+    refused = remove()
+    assert (refused.status, refused.json()["code"]) == (409, "entry_served")
+    assert "'kept@1' is version 1 of service 'keeper'" in refused.json()["detail"], refused
+    assert "argus service keep keeper --keep none" in refused.json()["hint"]
+    bed.serve(path="/v1/services/keeper:deploy", model="sums")
+    bed.ready("keeper", 2)
+    assert remove().json()["code"] == "entry_served", "it is kept warm"
+    bed.argusd.call("PATCH", "/v1/services/keeper", {"keep": "cold"}, token="user")
+    bed.wait("keeper", lambda p: not replicas_of(p, 1), "what is cold holds nothing")
+    assert remove().json()["code"] == "entry_served", "a rollback would load it"
+    bed.argusd.restart()
+    assert remove().json()["code"] == "entry_served", "rows say so"
+    assert bed.argusd.get("/v1/models/kept", token="user")["state"] == "ready"
+    bed.argusd.call("PATCH", "/v1/services/keeper", {"keep": "none"}, token="user")
+    bed.wait("keeper", lambda p: [v["n"] for v in p["versions"]] == [2], "the version before is forgotten")
+    assert remove().status == 200
+    until(lambda: bed.argusd.call("GET", "/v1/models/kept", token="user").status == 404, "the model is gone")
+    bed.argusd.call("DELETE", "/v1/services/keeper", token="user")
     bed.wait_apps()
 
 
@@ -287,6 +478,25 @@ def test_who_may(bed):
     done = subprocess.run([cli[0], "service", "rm", "six"], env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done
     bed.wait_apps()
+
+
+def test_a_service_without_a_replica_is_told(tmp_path):
+    with Receiver() as hook, Bed(tmp_path) as bed:
+        bed.model("sums")
+        bed.argusd.more += "\n" + rules_yaml(hook, "service_down: {when: service_down >= 2s, clear: service_down < 1s}")
+        bed.argusd.write_config()
+        bed.argusd.restart()
+        w = Watch(bed.argusd, hook)
+        bed.serve(model="sums", name="lone")
+        page = bed.ready("lone", 1)
+        begun = w.begin()
+        bed.ray.settings(serve_sick=["lone-v1"])
+        bed.argusd.stop_job(replicas_of(page)[0]["job"])
+        text = w.hears("service_down", begun)["text"]
+        assert "have no ready replica: 1," in text and "lone" not in text, "all see the alert, and not all the service"
+        bed.ray.settings(serve_sick=[])
+        bed.ready("lone", 1)
+        w.ends("service_down")
 
 
 @pytest.mark.nightly

@@ -28,6 +28,9 @@ struct alerts_parts { /* all borrowed */
      * knows. */
     usec_t (*agent_failing)(const char **ret_trouble, void *arg);
     usec_t (*backup_overdue)(const char **ret_trouble, void *arg);
+    /* How many services should answer and have no replica that does, and the first of them since
+     * when: *ret_longest, which is 0 at first. */
+    size_t (*services_down)(usec_t *ret_longest, void *arg);
     void *arg;
 };
 

@@ -380,6 +380,15 @@ static void fact_late(const struct alerts *as,
         fact_text(f, trouble_name, trouble);
 }
 
+/* Without their names: all see this alert, and not all see each service. */
+static void fact_services(const struct alerts *as, struct facts *f)
+{
+    usec_t longest = 0;
+    size_t n = as->p.services_down ? as->p.services_down(&longest, as->p.arg) : 0;
+    fact_number(f, "services_down", (double)n);
+    fact_number(f, "service_down", (double)longest / (double)USEC_SEC);
+}
+
 static void see_argusd(struct alerts *as, usec_t now)
 {
     struct alerts_outlet o, worst = {0};
@@ -399,6 +408,7 @@ static void see_argusd(struct alerts *as, usec_t now)
     }
     fact_late(as, as->p.agent_failing, "agent_failing", "agent_trouble", &f);
     fact_late(as, as->p.backup_overdue, "backup_overdue", "backup_trouble", &f);
+    fact_services(as, &f);
     struct alert_subject s = {.of = ALERT_OF_ARGUSD, .name = "argusd"};
     alerts_see(as, &s, &f, now);
 }

@@ -121,6 +121,7 @@ static void api_metrics(struct http_req *req, void *app)
     struct api *a = app;
     struct buf out = BUF_INIT(PAGE_MAX);
     struct expo e = {.out = &out, .prefix = a->settings->prefix};
+    struct access_who who;
     expo_family(&e, EXPO_GAUGE, "build_info", "1; the version of argusd.");
     EXPO_PUT(&e, 1, {"version", ARGUS_VERSION}, {"commit", ARGUS_COMMIT},
              {"cluster", a->settings->cluster});
@@ -133,6 +134,8 @@ static void api_metrics(struct http_req *req, void *app)
     http_metrics(a->http, &e);
     proxy_metrics(a->proxy, &e);
     tails_put_metrics(a->tails, &e);
+    people_who(a->people, http_req_principal(req), &who);
+    a->put_metrics(a, &who, &e);
     if (out.failed) {
         struct err err = {0};
         (void)message_refuse(

@@ -8,14 +8,9 @@
 #include <string.h>
 
 #include "argusd/api/routes.h"
-#include "argusd/calls/callbook.h"
-#include "argusd/calls/tokencount.h"
+#include "argusd/calls/callrules.h"
 #include "argusd/kit/api.h"
 #include "argusd/services/service_target.h"
-#include "base/digest/hash.h"
-#include "base/log.h"
-#include "base/message.h"
-#include "base/str.h"
 #include "base/text.h"
 #include "http/proxy/proxy.h"
 
@@ -27,8 +22,7 @@ struct service_call {
     struct service_target target;
     int door; /* that it was begun with; -1: none */
     char user[HTTP_USER_MAX], method[16], path[200];
-    usec_t began;
-    struct tokencount *tokens; /* NULL: nobody counts */
+    struct call_tokens *tokens; /* NULL: nobody counts */
 };
 
 static void call_on_tried(size_t target, bool accepted, void *arg)
@@ -48,31 +42,16 @@ static void call_on_tried(size_t target, bool accepted, void *arg)
     service_begin(sv, &c->target, d);
 }
 
+static void call_on_sent(const char *p, size_t n, void *arg)
+{
+    struct service_call *c = arg;
+    promptcount_add(&c->tokens->asked, p, n);
+}
+
 static void call_on_seen(const char *p, size_t n, void *arg)
 {
     struct service_call *c = arg;
-    tokencount_add(c->tokens, p, n);
-}
-
-/* True for a share of all requests, chosen at random. */
-static bool call_is_logged(const struct service_call *c)
-{
-    uint32_t random;
-    random_bytes(&random, sizeof(random));
-    return (double)random < c->target.log_share * (double)UINT32_MAX;
-}
-
-static void call_log(const struct service_call *c,
-                     const struct proxy_result *r,
-                     const struct service_counted *k)
-{
-    log_info("calls",
-             "service=%s version=%lld user=%s method=%s path=%s status=%d end=%s ms=%llu "
-             "first_ms=%llu bytes_in=%llu bytes_out=%llu tokens_in=%lld tokens_out=%lld",
-             c->target.service, (long long)c->target.version, c->user, c->method, c->path,
-             k->status, proxy_end_to_string(r->end), (unsigned long long)(k->took / USEC_MS),
-             (unsigned long long)(k->first / USEC_MS), (unsigned long long)k->bytes_in,
-             (unsigned long long)k->bytes_out, (long long)k->tokens_in, (long long)k->tokens_out);
+    tokencount_add(&c->tokens->answered, p, n);
 }
 
 static void call_on_done(const struct proxy_result *r, void *arg)
@@ -83,56 +62,15 @@ static void call_on_done(const struct proxy_result *r, void *arg)
                                 .first = r->first_usec,
                                 .bytes_in = r->bytes_up,
                                 .bytes_out = r->bytes_down,
-                                .tokens_in = -1,
-                                .tokens_out = -1,
                                 .refused = r->end == PROXY_REFUSED,
                                 .user = c->user,
                                 .method = c->method,
                                 .path = c->path};
-    int64_t in = -1, out = -1;
-    if (c->tokens) {
-        if (tokencount_read(c->tokens, &in, &out)) {
-            k.tokens_in = in;
-            k.tokens_out = out;
-        }
-        callbook_add_tokens(c->a->calls, c->target.service, c->user,
-                            (in > 0 ? in : 0) + (out > 0 ? out : 0));
-    }
+    call_take_tokens(&k, c->tokens);
     service_end(c->a->serving, &c->target, c->door >= 0 ? &c->target.doors[c->door] : NULL, &k);
-    if (call_is_logged(c))
-        call_log(c, r, &k);
+    call_write_down(c->a, &c->target, &k, proxy_end_to_string(r->end));
     free(c->tokens);
     free(c);
-}
-
-/* ---- judging ---- */
-
-/* True if the reply was made: too many requests or tokens in this minute. */
-static bool call_refuse_busy(struct http_req *req, struct api *a, const struct service_target *t)
-{
-    const char *user = http_req_principal(req)->user;
-    const struct callbook_limits l = {t->requests_per_minute, t->tokens_per_minute};
-    usec_t wait = 0;
-    struct err err;
-    char seconds[24];
-    enum callbook_answer is = callbook_take(a->calls, t->service, user, &l, clock_mono(), &wait);
-    if (is == CALLBOOK_GOES)
-        return false;
-    const struct service_counted none = {
-        .status = 429, .tokens_in = -1, .tokens_out = -1, .refused = true};
-    service_end(a->serving, t, NULL, &none);
-    text_printf(seconds, "%llu", (unsigned long long)((wait + USEC_SEC - 1) / USEC_SEC));
-    http_reply_header(req, "Retry-After", seconds);
-    if (is == CALLBOOK_REQUESTS)
-        message_refuse(&err, ERR_BUSY, "calls_too_many",
-                       MESSAGE_ARGS(MESSAGE_STR("service", t->service), MESSAGE_STR("user", user),
-                                    MESSAGE_NUM("most", l.requests)));
-    else
-        message_refuse(&err, ERR_BUSY, "calls_tokens",
-                       MESSAGE_ARGS(MESSAGE_STR("service", t->service), MESSAGE_STR("user", user),
-                                    MESSAGE_NUM("most", l.tokens)));
-    api_fail(req, &err, 0);
-    return true;
 }
 
 static void call_pass(struct http_req *req, struct service_call *c)
@@ -157,6 +95,7 @@ static void call_pass(struct http_req *req, struct service_call *c)
                                     .patience = t->timeout,
                                     .max_body = t->max_body,
                                     .tried = call_on_tried,
+                                    .sent = c->tokens ? call_on_sent : NULL,
                                     .seen = c->tokens ? call_on_seen : NULL,
                                     .done = call_on_done,
                                     .arg = c});
@@ -179,14 +118,11 @@ static void call_service(struct http_req *req, void *app)
     if (call_refuse_busy(req, a, &target))
         return;
     struct service_call *c = xcalloc(1, sizeof(*c));
-    *c = (struct service_call){.a = a, .target = target, .door = -1};
+    *c = (struct service_call){
+        .a = a, .target = target, .door = -1, .tokens = call_tokens_new(&target)};
     text_copy(c->user, http_req_principal(req)->user);
     text_copy(c->method, http_req_method(req));
     text_copy(c->path, http_req_tail(req));
-    if (target.counts_tokens) {
-        c->tokens = xmalloc(sizeof(*c->tokens));
-        tokencount_init(c->tokens);
-    }
     call_pass(req, c);
 }
 

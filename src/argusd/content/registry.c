@@ -105,6 +105,12 @@ void registry_on_made(struct registry *rg, registry_made_f made, void *arg)
     rg->made_arg = arg;
 }
 
+void registry_on_keeper(struct registry *rg, registry_keeper_f keeper, void *arg)
+{
+    rg->keeper = keeper;
+    rg->keeper_arg = arg;
+}
+
 void registry_close(struct registry *rg)
 {
     if (!rg)
@@ -457,6 +463,22 @@ const char *registry_user_of(const struct registry *rg, const struct registry_en
         if (rg->jobs && jobs_find_id(rg->jobs, e->used.v[i]))
             return e->used.v[i];
     return NULL;
+}
+
+int registry_check_kept(const struct registry *rg,
+                        const struct registry_entry *e,
+                        const struct access_who *who,
+                        struct err *err)
+{
+    char ref[REGISTRY_REF_MAX];
+    struct registry_keeper by = {0};
+    if (e->kind != REGISTRY_MODEL || e->state != REGISTRY_ready || !rg->keeper ||
+        !rg->keeper(e, who, &by, rg->keeper_arg))
+        return 0;
+    return message_refuse(err, ERR_CONFLICT, "entry_served",
+                          MESSAGE_ARGS(MESSAGE_STR("entry", registry_ref(e, ref)),
+                                       MESSAGE_STR("service", by.service),
+                                       MESSAGE_NUM("version", by.version)));
 }
 
 void registry_remove(struct registry *rg, struct registry_entry *e)

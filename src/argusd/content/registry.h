@@ -95,6 +95,17 @@ void registry_close(struct registry *rg); /* NULL is fine */
  * job and is made no more; else it goes, and an event says why. */
 typedef int (*registry_made_f)(struct registry_entry *e, void *arg, struct err *err);
 void registry_on_made(struct registry *rg, registry_made_f made, void *arg);
+/* What keeps a model that is ready, beside jobs: a service that serves it, or may go back to it.
+ * False: nothing. ret->service is borrowed, and "" where this user may not see it. */
+struct registry_keeper {
+    const char *service;
+    int64_t version; /* of the service */
+};
+typedef bool (*registry_keeper_f)(const struct registry_entry *e,
+                                  const struct access_who *who,
+                                  struct registry_keeper *ret,
+                                  void *arg);
+void registry_on_keeper(struct registry *rg, registry_keeper_f keeper, void *arg);
 /* It changed, and that is on disk. */
 void registry_saw(struct registry *rg, const struct live *l);
 
@@ -163,6 +174,11 @@ void registry_entry_free(struct registry_entry *e);
 void registry_note_use(struct registry *rg, struct registry_entry *e, const char *job);
 /* The id of a job that is not over and uses it; NULL = none. Borrowed. */
 const char *registry_user_of(const struct registry *rg, const struct registry_entry *e);
+/* 0, or ERR_CONFLICT: a service keeps it, see registry_on_keeper(). */
+must_check int registry_check_kept(const struct registry *rg,
+                                   const struct registry_entry *e,
+                                   const struct access_who *who,
+                                   struct err *err);
 /* Nobody uses it: mark it, sweep its bytes once that is on disk, drop it. */
 void registry_remove(struct registry *rg, struct registry_entry *e);
 
@@ -178,6 +194,8 @@ struct registry {
     bool has_timer, closed;
     registry_made_f made;
     void *made_arg;
+    registry_keeper_f keeper; /* NULL: no service is there */
+    void *keeper_arg;
 };
 
 struct registry_last {

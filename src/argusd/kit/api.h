@@ -116,6 +116,8 @@ struct api {
     struct buf openapi;        /* owned: openapi.json, made once */
     struct buf jobspec_schema; /* owned: jobspec.schema.json, as well */
     usec_t started_at;
+    /* What /metrics has of rooms above the API's own, for this reader. */
+    void (*put_metrics)(const struct api *a, const struct access_who *who, struct expo *e);
 };
 
 /* The answer's barrier: everything up to now. */

@@ -16,6 +16,7 @@
 #include "argusd/network/netchecks.h"
 #include "argusd/people/people_dirs.h"
 #include "argusd/run/services_state.h"
+#include "argusd/services/service_metrics.h"
 #include "argusd/services/serving.h"
 #include "argusd/trackers/trackers.h"
 #include "argusd/watch/ending.h"
@@ -209,4 +210,15 @@ void calls_view_for_file(struct jout *j,
                          struct live *l)
 {
     view_job(j, s, job, extra, l, NULL);
+}
+
+size_t calls_services_down(usec_t *ret_longest, void *arg)
+{
+    const struct services *s = arg;
+    return s->api.serving ? serving_down(s->api.serving, ret_longest) : 0;
+}
+
+void calls_put_metrics(const struct api *a, const struct access_who *who, struct expo *e)
+{
+    serving_put_metrics(a->serving, who, e);
 }

@@ -37,3 +37,9 @@ void calls_view_for_file(struct jout *j,
                          const struct job *job,
                          const struct record_extra *extra,
                          struct live *l);
+/* The services are made after the alerts, which everybody sees: names are not told there. */
+size_t calls_services_down(usec_t *ret_longest, void *arg);
+struct access_who;
+struct api;
+struct expo;
+void calls_put_metrics(const struct api *a, const struct access_who *who, struct expo *e);

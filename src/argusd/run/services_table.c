@@ -266,6 +266,7 @@ static void make_alerts(struct services *s)
                                  .figures = s->api.figures,
                                  .agent_failing = calls_agent_failing,
                                  .backup_overdue = calls_backup_overdue,
+                                 .services_down = calls_services_down,
                                  .arg = s};
     s->api.alerts = alerts_new(&parts);
 }
@@ -551,6 +552,8 @@ CALL(make_secondopinion, s->api.secondopinion = secondopinion_new(&s->api));
 static int open_serving(struct services *s, struct err *err)
 {
     s->api.serving = serving_new(&s->api);
+    s->api.put_metrics = calls_put_metrics;
+    registry_on_keeper(s->api.registry, serving_keeps, s->api.serving);
     return serving_open(s->api.serving, err);
 }
 

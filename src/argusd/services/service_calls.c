@@ -29,7 +29,8 @@ void service_calls_add(struct service_calls *k,
                                    .bytes_in = (int64_t)c->bytes_in,
                                    .bytes_out = (int64_t)c->bytes_out,
                                    .tokens_in = c->tokens_in,
-                                   .tokens_out = c->tokens_out};
+                                   .tokens_out = c->tokens_out,
+                                   .tokens_estimated = c->is_estimated};
     text_copy(row.user, c->user);
     text_copy(row.method, c->method);
     text_copy(row.path, c->path);

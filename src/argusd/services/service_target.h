@@ -17,6 +17,7 @@
 struct http_principal;
 struct http_req;
 struct serving;
+struct wire;
 
 enum {
     SERVICE_NAME_MAX = 40,
@@ -89,7 +90,8 @@ struct service_counted {
     int status;         /* of the answer; 0: none came. 499: the client left first */
     usec_t took, first; /* until the last byte, until the first one; 0: none came */
     uint64_t bytes_in, bytes_out;
-    int64_t tokens_in, tokens_out; /* by `usage` of the answer; -1: it said none */
+    int64_t tokens_in, tokens_out; /* by `usage` of the answer; -1: not known */
+    bool is_estimated;             /* the answer said none: they are a guess */
     bool refused; /* a limit of ours: it never went through a door, and was not begun */
     /* For the last requests of the service; path without its query. NULL: it is none of them. */
     const char *user, *method, *path;
@@ -103,3 +105,6 @@ void service_end(struct serving *sv,
 void service_door_failed(struct serving *sv,
                          const struct service_target *t,
                          const struct service_door *d);
+/* What sends a request that is not passed on as it came: argusd's own connections to doors. NULL
+ * once the service is closed. */
+struct wire *serving_wire(const struct serving *sv);

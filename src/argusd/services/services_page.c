@@ -7,7 +7,6 @@
 #include "argusd/kit/resource.h"
 #include "argusd/kit/saying.h"
 #include "argusd/services/service_figures.h"
-#include "argusd/services/services_ask.h"
 #include "argusd/services/services_deploy.h"
 #include "argusd/services/serving.h"
 #include "base/message.h"
@@ -425,6 +424,9 @@ static const struct field call_rows[] = {
     C(bytes_out, FIELD_INT),
     C(tokens_in, FIELD_INT, .doc = "-1: the answer does not say"),
     C(tokens_out, FIELD_INT, .doc = "as above"),
+    C(tokens_estimated,
+      FIELD_BOOL,
+      .doc = "a stream whose client did not ask for `usage`: both are a guess"),
 };
 static const struct field_table call_table =
     FIELD_TABLE("ServiceRequest", call_rows, service_call_row);
@@ -488,14 +490,12 @@ static bool application_is_seen(const struct api *a,
                                 const char *app,
                                 bool *ret_ours)
 {
-    char name[SERVE_NAME_MAX + 1];
-    int64_t version, unit;
-    *ret_ours = serve_app_parse(app, name, &version, &unit);
-    const struct served *s = *ret_ours ? serving_find(a->serving, name) : NULL;
-    if (!*ret_ours)
+    const struct served *s = serving_owner_of(a->serving, app);
+    *ret_ours = s != NULL;
+    if (!s)
         return true;
-    struct access_thing thing = s ? service_thing(s) : (struct access_thing){0};
-    return s && access_check(who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0;
+    struct access_thing thing = service_thing(s);
+    return access_check(who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0;
 }
 
 static void services_applications(struct http_req *req, void *app)
@@ -623,14 +623,6 @@ static const struct http_route rows[] = {
                    "its last requests, the newest first, kept in memory: never a body",
                    .params = request_params,
                    .reply_schema = "ServiceRequestList"),
-    {.method = "POST",
-     .pattern = "/v1/services/{name}:ask",
-     .least = HTTP_ROLE_USER,
-     .handle = services_ask,
-     .max_body = BODY_MAX,
-     .summary = "try it: one request, and its whole answer",
-     .request_schema = "ServiceAskForm",
-     .reply_schema = "ServiceAnswer"},
     {.method = "GET",
      .pattern = "/v1/service-applications",
      .least = HTTP_ROLE_VIEWER,
@@ -652,13 +644,6 @@ static const struct http_schema schemas[] = {
     {.name = "ServiceItem", .table = &page_table, .which = FIELD_LISTED},
     LIST_OF("ServiceList", "services", "ServiceItem"),
     {.name = "ServiceKeepForm", .table = &keep_form, .is_form = true},
-    {.name = "ServiceAskForm", .table = &service_ask_form, .is_form = true},
-    {.name = "ServiceAnswer",
-     .json =
-         OBJECT("\"service\",\"version\",\"status\",\"took_ms\",\"answer\"",
-                KEY("service", TEXT) "," KEY("version", INTEGER) "," KEY("status", INTEGER) "," KEY(
-                    "took_ms",
-                    INTEGER) "," KEY("answer", AS_IT_CAME("JSON, or a text")))},
     {.name = "ServiceScaleForm", .table = &scale_form, .is_form = true},
     {.name = "ServiceRollbackForm", .table = &rollback_form, .is_form = true},
     {.name = "ServeApplication", .table = &application_table},

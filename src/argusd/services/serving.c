@@ -178,6 +178,7 @@ static void service_add_version(struct served *s,
     v->spec = taken->spec;
     taken->spec = (struct serve_spec){0};
     v->created_at = clock_wall();
+    v->unlisted = true;
     v->of = s;
     if (v->n > 1) /* a new service has them already */
         service_keep_said(v, taken);
@@ -238,6 +239,18 @@ static int serving_check_room(const struct serving *sv, const char *user, struct
                                 MESSAGE_ARGS(MESSAGE_NUM("most", SERVICES_OF_USER_MAX)));
 }
 
+/* Ray Serve has one application of a name, and others' are not touched. */
+static int serving_check_stranger(const struct serving *sv,
+                                  const struct served *s,
+                                  const struct serve_ask *ask,
+                                  struct err *err)
+{
+    const char *app = serving_stranger(sv, s ? s->name : ask->name, s ? s->last + 1 : 1);
+    return !app ? 0
+                : message_refuse(err, ERR_CONFLICT, "serve_app_taken",
+                                 MESSAGE_ARGS(MESSAGE_STR("app", app)));
+}
+
 int serving_check_made(struct serving *sv,
                        const struct http_principal *p,
                        const struct served *s,
@@ -257,7 +270,9 @@ int serving_check_made(struct serving *sv,
         return message_refuse(
             err, ERR_CONFLICT, "serve_other_project",
             MESSAGE_ARGS(MESSAGE_STR("service", s->name), MESSAGE_STR("project", s->project)));
-    r = e ? serving_check_model(p, project, e, err) : 0;
+    r = serving_check_stranger(sv, s, ask, err);
+    if (r == 0 && e)
+        r = serving_check_model(p, project, e, err);
     people_who(sv->a->people, p, &who);
     if (r == 0)
         r = access_check_submit(&who, project, err);
@@ -295,6 +310,7 @@ static void service_set_replicas(struct served *s, int64_t replicas, const char 
     char before[NUMBER_MAX], after[NUMBER_MAX];
     text_printf(before, "%" PRId64, s->replicas);
     text_printf(after, "%" PRId64, replicas);
+    serving_yield_scaled(s, s->replicas - replicas);
     s->replicas = replicas;
     service_changed(s);
     serving_note(s, &(struct serving_said){
@@ -388,10 +404,12 @@ int serving_roll_back(struct serving *sv,
     s->stopped = false;
     bool goes_on_asleep = s->asleep_at && v->n == s->current;
     if (goes_on_asleep || service_version_is_ready(s, v)) {
+        s->yields_to = 0; /* there is room for both */
         service_switch(v, "service_rolled_back", actor);
         return 0;
     }
     serving_note_version(s, "service_rolling_back", actor, s->current, v->n);
+    serving_yield_begin(s, v);
     s->wanted = v->n == s->current ? 0 : v->n;
     service_changed(s);
     return 0;
@@ -441,6 +459,13 @@ void serving_set_keep(struct serving *sv, const struct served *service, int keep
 
 /* ---- what is due ---- */
 
+/* A rollback has the leases first where there is no room for both. */
+static int64_t service_has_left(const struct served *s, const struct service_version *v)
+{
+    int64_t given = serving_yielded(v);
+    return given < s->replicas ? s->replicas - given : 0;
+}
+
 static int64_t service_wants(const struct served *s, const struct service_version *v)
 {
     /* What is warm comes after what has the traffic, where both are to be loaded again. */
@@ -449,7 +474,7 @@ static int64_t service_wants(const struct served *s, const struct service_versio
         return 0;
     if (s->asleep_at)
         return v->n == s->wanted ? s->replicas : 0;
-    return v->n == s->current || v->n == s->wanted || warm ? s->replicas : 0;
+    return v->n == s->current || v->n == s->wanted || warm ? service_has_left(s, v) : 0;
 }
 
 static int64_t service_free_number(const struct service_version *v)
@@ -499,10 +524,29 @@ void serving_give_up(struct service_version *v, const char *code, const char *te
                    .kind = "service_failed", .actor = "argusd", .code = v->code, .text = v->text});
 }
 
-/* It was never ready, and its replicas fail again and again, or its model came to nothing. */
+/* Somebody else's application has its name, which had not been seen when it was deployed. */
+static void service_look_for_stranger(struct service_version *v)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    const char *app =
+        v->unlisted && !v->failed ? serving_stranger(v->of->serving, v->of->name, v->n) : NULL;
+    if (!app)
+        return;
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("app", app)));
+    serving_give_up(v, "serve_app_taken", text);
+}
+
+bool service_may_give_up(const struct service_version *v)
+{
+    return !v->ready_at || serving_yield_is_at_stake(v);
+}
+
+/* It was never ready, or another version has made way for it, and its replicas fail again and
+ * again; or its model came to nothing. */
 static void service_look_for_failure(struct service_version *v)
 {
-    for (size_t i = 0; !v->ready_at && !v->failed && i < v->n_units; i++) {
+    service_look_for_stranger(v);
+    for (size_t i = 0; service_may_give_up(v) && !v->failed && i < v->n_units; i++) {
         const struct service_unit *u = v->units[i];
         if (u->leaves || u->failures < SERVE_FAILURES_MAX)
             continue;
@@ -542,6 +586,30 @@ static void service_turn_scale(struct served *s, usec_t now)
     int64_t wanted = serve_scale_next(&s->scale, &v->spec, s->replicas, s->load, now);
     if (wanted != s->replicas)
         service_set_replicas(s, wanted, "argusd");
+}
+
+static void service_turn_down(struct served *s, usec_t now)
+{
+    const struct service_version *v = service_version_of(s, s->current);
+    bool is_down = v && !s->stopped && !s->removed && !s->asleep_at && !service_version_answers(v);
+    if (!is_down)
+        s->down_since = 0;
+    else if (!s->down_since)
+        s->down_since = now;
+}
+
+size_t serving_down(const struct serving *sv, usec_t *ret_longest)
+{
+    const struct served *s;
+    const usec_t now = clock_mono();
+    size_t n = 0;
+    *ret_longest = 0;
+    for (size_t pos = 0; (s = serving_next(sv, &pos));) {
+        usec_t span = s->down_since && now > s->down_since ? now - s->down_since : 0;
+        n += s->down_since != 0;
+        *ret_longest = span > *ret_longest ? span : *ret_longest;
+    }
+    return n;
 }
 
 /* Followers of changes hear of it, where it is not as it was at the last turn. */
@@ -591,10 +659,12 @@ static void service_turn(struct served *s, usec_t now)
     for (size_t i = 0; i < s->n_versions; i++)
         service_turn_version(s->versions[i], now);
     struct service_version *v = service_version_of(s, s->wanted);
-    if (v && service_version_is_ready(s, v))
+    if (v && (service_version_is_ready(s, v) || serving_yield_suffices(v)))
         service_switch(v, "service_switched", "argusd");
+    serving_turn_yield(s);
     service_turn_scale(s, now);
     serving_turn_sleep(s, now);
+    service_turn_down(s, now);
     service_forget_old(s);
     service_tell(s);
 }
@@ -619,7 +689,7 @@ static void serving_on_tick(uv_timer_t *timer)
     for (size_t pos = 0; (s = map_next(sv->by_name, &pos, NULL));)
         service_turn(s, now);
     for (size_t pos = 0; (s = map_next(sv->by_name, &pos, NULL));)
-        if (s->removed && !service_has_units(s)) {
+        if (s->removed && !service_has_units(s) && !serving_list_has(sv, s)) {
             serving_drop(sv, s);
             break; /* the walk is over: one at a time */
         }
@@ -688,6 +758,7 @@ void serving_free(struct serving *sv)
     map_free(sv->by_name);
     map_free(sv->gates);
     serve_look_release(&sv->look);
+    strv_release(&sv->strangers);
     free(sv->list);
     free(sv->key_line);
     free(sv);

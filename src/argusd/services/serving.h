@@ -53,6 +53,7 @@ struct service_version {
     usec_t created_at, ready_at;
     char *model_job; /* its model is still being made, by this job; NULL: it is there */
     bool failed;
+    bool unlisted; /* no list had a replica of it yet: what has its name in Ray is not argusd's */
     char *code, *text;         /* why it failed */
     bool sets_keep, sets_idle; /* its service gets these with the traffic: its deploy said so */
     int keep;                  /* enum serve_keep */
@@ -77,6 +78,8 @@ struct served {
     int64_t current, wanted, previous; /* numbers of versions; 0: none */
     int64_t last;                      /* the highest number that was given */
     int64_t replicas;                  /* of the version that has the traffic, or is to get it */
+    int64_t yields_to, yielded; /* the version that was rolled back to, and how many leases the one
+                                   before it has given for it; void once another one is wanted */
     bool stopped, removed;
     usec_t created_at, changed_at, switched_at;
     usec_t idle;      /* it sleeps after so long without a request; 0: never */
@@ -90,8 +93,10 @@ struct served {
     double load;        /* requests under way, smoothed */
     usec_t quiet_since; /* monotonic: nobody asks since then; 0: not known yet */
     struct service_minute window[SERVICE_WINDOW];
-    struct service_calls *calls; /* NULL: there was none */
-    uint64_t mark;               /* of what followers of changes were told */
+    struct service_calls *calls;   /* NULL: there was none */
+    struct service_totals *totals; /* the same */
+    usec_t down_since; /* monotonic: no replica answers, and one should; 0: it is not so */
+    uint64_t mark;     /* of what followers of changes were told */
 };
 extern const struct field_table service_table, service_version_table;
 
@@ -110,8 +115,19 @@ void serving_close(struct serving *sv); /* NULL is fine */
  * to nothing. NULL is fine. */
 struct live;
 void serving_job_ended(struct serving *sv, const struct live *l);
+/* A registry_keeper_f, arg is the struct serving: the version of a service that serves this model,
+ * or could be gone back to. */
+struct registry_keeper;
+bool serving_keeps(const struct registry_entry *e,
+                   const struct access_who *who,
+                   struct registry_keeper *ret,
+                   void *arg);
 void serving_unplug(struct serving *sv); /* no request is left that asks a service */
 void serving_free(struct serving *sv);
+
+/* Services that have the traffic, are neither stopped nor asleep, and have no replica that is
+ * ready. *ret_longest: for how long the first of them has had none. */
+size_t serving_down(const struct serving *sv, usec_t *ret_longest);
 
 const struct served *serving_find(const struct serving *sv, const char *name);
 const struct served *serving_next(const struct serving *sv, size_t *pos);
@@ -192,7 +208,7 @@ must_check int serving_wake(struct serving *sv,
 
 /* Applications in Ray Serve that are not argusd's, as they were last seen. */
 struct serve_look;
+/* The service of which this application is a replica: argusd's rows know its name, and a list had
+ * that version. NULL: it is somebody else's, whatever its name looks like. */
+const struct served *serving_owner_of(const struct serving *sv, const char *app);
 const struct serve_look *serving_look(const struct serving *sv); /* NULL: nothing was seen yet */
-/* What requests of this room are sent with; NULL once it is closed. */
-struct wire;
-struct wire *serving_wire(const struct serving *sv);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "argusd/ground/work.h"
+#include "argusd/services/service_metrics.h"
 #include "argusd/services/serving_state.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -522,6 +523,7 @@ void service_end(struct serving *sv,
     if (s) {
         s->quiet_since = clock_mono();
         doors_count(doors_minute(s), c);
+        service_totals_add(&s->totals, c);
     }
     if (s && c->path) {
         s->calls = s->calls ? s->calls : xcalloc(1, sizeof(*s->calls));

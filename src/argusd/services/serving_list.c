@@ -67,11 +67,13 @@ static bool list_has_unit(const struct service_unit *u)
             u->state == SERVE_UNIT_READY || (u->state == SERVE_UNIT_LEAVING && u->leaves));
 }
 
-/* Is its lease still held? One that leaves by itself stays until its job is asked to stop. */
+/* Is its lease still held? One that leaves by itself stays until its job is asked to stop. One
+ * whose name somebody else has is in no list: Ray would refuse the whole of it. */
 static bool list_holds(const struct serving *sv, const struct service_unit *u)
 {
     const struct live *l = u->job ? jobs_find_id(sv->a->jobs, u->job) : NULL;
-    return list_has_unit(u) && l && l->job->state == JOB_RUNNING;
+    return list_has_unit(u) && l && l->job->state == JOB_RUNNING &&
+           !serving_stranger(sv, u->of->of->name, u->of->n);
 }
 
 static int list_compare(const void *a, const void *b)
@@ -89,18 +91,32 @@ static void list_take_units(const struct serving *sv, struct list_parts *p)
     xsort(p->apps, p->n_apps, sizeof(*p->apps), list_compare); /* each begins with its name */
 }
 
-static bool list_is_ours(const char *app)
+const struct served *serving_owner_of(const struct serving *sv, const char *app)
 {
     char service[SERVE_NAME_MAX + 1];
     int64_t version, unit;
-    return serve_app_parse(app, service, &version, &unit);
+    const struct served *s =
+        serve_app_parse(app, service, &version, &unit) ? serving_find(sv, service) : NULL;
+    const struct service_version *v = s ? service_find_version(s, version) : NULL;
+    return s && version <= s->last && !(v && v->unlisted) ? s : NULL;
+}
+
+static bool list_is_ours(const struct serving *sv, const char *app)
+{
+    return serving_owner_of(sv, app) != NULL;
+}
+
+/* Ray refuses a list with a route twice: what stands on one of ours cannot stay. */
+static bool list_is_on_our_route(const struct serving *sv, const char *route)
+{
+    return str_starts(route, SERVE_ROUTES) && list_is_ours(sv, route + strlen(SERVE_ROUTES));
 }
 
 /* Somebody else put it there with a list of his own: it stays, as it is. */
-static bool list_is_foreign(const struct serve_seen *seen)
+static bool list_is_foreign(const struct serving *sv, const struct serve_seen *seen)
 {
     return !seen->imperative && seen->config && seen->status != SERVE_STATUS_DELETING &&
-           !list_is_ours(seen->name) && !str_starts(str_or(seen->route, ""), SERVE_ROUTES);
+           !list_is_ours(sv, seen->name) && !list_is_on_our_route(sv, str_or(seen->route, ""));
 }
 
 static void list_take_foreign(const struct serving *sv, struct list_parts *p)
@@ -108,7 +124,7 @@ static void list_take_foreign(const struct serving *sv, struct list_parts *p)
     p->foreign = xcalloc(sv->look.n_apps + 1, sizeof(*p->foreign));
     p->texts = xcalloc(sv->look.n_apps + 1, sizeof(*p->texts));
     for (size_t i = 0; i < sv->look.n_apps; i++)
-        if (list_is_foreign(&sv->look.apps[i])) {
+        if (list_is_foreign(sv, &sv->look.apps[i])) {
             p->texts[p->n_foreign] = json_dumps(sv->look.apps[i].config, JSON_COMPACT);
             p->foreign[p->n_foreign] = p->texts[p->n_foreign];
             p->n_foreign++;
@@ -179,12 +195,49 @@ static bool list_has_stray(const struct serving *sv)
     for (size_t i = 0; i < sv->look.n_apps; i++) {
         const struct serve_seen *seen = &sv->look.apps[i];
         const struct service_unit *u = list_find_unit(sv, seen->name);
-        if (!list_is_ours(seen->name) || seen->imperative || seen->status == SERVE_STATUS_DELETING)
+        if (!list_is_ours(sv, seen->name) || seen->imperative ||
+            seen->status == SERVE_STATUS_DELETING)
             continue;
         if (!u || !list_holds(sv, u))
             return true;
     }
     return false;
+}
+
+static bool list_had(const struct served *s)
+{
+    bool had = false;
+    for (size_t i = 0; i < s->n_versions; i++)
+        had |= !s->versions[i]->unlisted;
+    return had;
+}
+
+/* Where Ray could not be asked since they ended, the row waits: without it nobody would know that
+ * they are ours. Where no list can be put at all, it does not. */
+bool serving_list_has(const struct serving *sv, const struct served *s)
+{
+    bool will_be_put =
+        !sv->code[0] || str_eq(sv->code, "serve_unseen") || str_eq(sv->code, "serve_unput");
+    if (!sv->has_look) /* argusd has just started, or a list was put */
+        return will_be_put && list_had(s);
+    for (size_t i = 0; will_be_put && i < sv->look.n_apps; i++) {
+        const struct serve_seen *seen = &sv->look.apps[i];
+        if (!seen->imperative && seen->status != SERVE_STATUS_DELETING &&
+            serving_owner_of(sv, seen->name) == s)
+            return true;
+    }
+    return false;
+}
+
+const char *serving_stranger(const struct serving *sv, const char *service, int64_t version)
+{
+    char name[SERVE_NAME_MAX + 1];
+    int64_t v, unit;
+    for (size_t i = 0; i < sv->strangers.n; i++)
+        if (serve_app_parse(sv->strangers.v[i], name, &v, &unit) && v == version &&
+            str_eq(name, service))
+            return sv->strangers.v[i];
+    return NULL;
 }
 
 /* A replica holds its lease and Ray serves it, but what it is made of is not read yet: after a
@@ -258,6 +311,32 @@ const struct serve_look *serving_look(const struct serving *sv)
 
 /* ---- looking ---- */
 
+/* An application has a name as ours have, and is not ours. One that Ray takes down is nobody's. */
+static void list_warn_of(struct serving *sv, const struct serve_seen *seen, struct strv *now)
+{
+    char service[SERVE_NAME_MAX + 1];
+    int64_t version, unit;
+    if (seen->status == SERVE_STATUS_DELETING || list_is_ours(sv, seen->name) ||
+        !serve_app_parse(seen->name, service, &version, &unit))
+        return;
+    strv_add(now, seen->name);
+    if (!strv_has(&sv->strangers, seen->name))
+        log_warn("serve",
+                 "Ray Serve has an application with a name as argusd's own have, which argusd did "
+                 "not put there: it stays as it is app=%s",
+                 seen->name);
+}
+
+/* Each is told once, until it goes and comes again. */
+static void list_warn_of_strangers(struct serving *sv)
+{
+    struct strv now = {0};
+    for (size_t i = 0; i < sv->look.n_apps; i++)
+        list_warn_of(sv, &sv->look.apps[i], &now);
+    strv_release(&sv->strangers);
+    sv->strangers = now;
+}
+
 static void list_on_look(const char *text, size_t len, const struct err *err, void *arg)
 {
     struct serving *sv = arg;
@@ -269,6 +348,7 @@ static void list_on_look(const char *text, size_t len, const struct err *err, vo
         serve_look_release(&sv->look);
         sv->look = look;
         sv->has_look = true;
+        list_warn_of_strangers(sv);
         if (str_eq(sv->code, "serve_unseen"))
             list_say(sv, "", "");
         return;
@@ -312,6 +392,17 @@ void serving_durable(struct serving *sv, uint64_t batch)
     sv->put = ray_put_serve(sv->a->ray, sv->list, list_on_put, sv);
 }
 
+/* What has their names is argusd's from now on: in the batch of the list. */
+static void list_note_versions(struct serving *sv)
+{
+    struct service_unit *u;
+    for (struct list_walk w = {0}; (u = list_next_unit(sv, &w));)
+        if (u->of->unlisted && list_holds(sv, u)) {
+            u->of->unlisted = false;
+            serving_save_version(u->of);
+        }
+}
+
 /* Written down before it is sent. */
 static void list_put(struct serving *sv, bool has_apps)
 {
@@ -325,6 +416,8 @@ static void list_put(struct serving *sv, bool has_apps)
         list_say(sv, "", "");
     free(sv->list);
     sv->list = list;
+    if (has_apps)
+        list_note_versions(sv);
     struct store_entry row = {
         .kind = SERVING_ENTRY_LIST, .name = "list", .body = sv->list, .at = clock_wall()};
     store_put_entry(sv->a->store, &row);

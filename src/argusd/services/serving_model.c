@@ -106,6 +106,36 @@ void serving_job_ended(struct serving *sv, const struct live *l)
                 model_came_to_nothing(s->versions[i], l->job);
 }
 
+/* One that failed is loaded no more, and of a service that is removed only what still finishes
+ * its requests is there. A model that is still being made may go: its version then fails. */
+static bool model_is_kept(const struct service_version *v)
+{
+    return v->spec.model && !v->model_job && (v->n_units || (!v->failed && !v->of->removed));
+}
+
+bool serving_keeps(const struct registry_entry *e,
+                   const struct access_who *who,
+                   struct registry_keeper *ret,
+                   void *arg)
+{
+    const struct serving *sv = arg;
+    const struct served *s;
+    char ref[REGISTRY_REF_MAX];
+    (void)registry_ref(e, ref);
+    for (size_t pos = 0; (s = serving_next(sv, &pos));)
+        for (size_t i = 0; i < s->n_versions; i++) {
+            const struct service_version *v = s->versions[i];
+            if (!model_is_kept(v) || !str_eq(v->spec.model_path, e->path) ||
+                !str_eq(v->spec.model, ref))
+                continue;
+            const struct access_thing thing = service_thing(s);
+            bool sees = access_check(who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0;
+            *ret = (struct registry_keeper){sees ? s->name : "", v->n};
+            return true;
+        }
+    return false;
+}
+
 void serving_turn_model(struct service_version *v)
 {
     if (!v->model_job || v->failed)

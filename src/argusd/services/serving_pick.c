@@ -39,7 +39,7 @@ bool serving_is_warm(const struct service_version *v)
 {
     const struct served *s = v->of;
     return v->n == s->previous && s->keep == SERVE_KEEP_WARM && !s->stopped && !v->failed &&
-           !v->model_job;
+           !v->model_job && serving_yielded(v) < s->replicas;
 }
 
 /* Its replicas need not be there yet: each turn sees to it that they come. */

@@ -40,6 +40,8 @@ static const struct field service_rows[] = {
     ROW(served, previous, FIELD_INT, .flags = WHOLE, .doc = "the one that had it before; 0: none"),
     ROW(served, last, FIELD_INT, .flags = FIELD_STORED),
     ROW(served, replicas, FIELD_INT, .flags = BOTH, .doc = "replicas that are wanted"),
+    ROW(served, yields_to, FIELD_INT, .flags = FIELD_STORED),
+    ROW(served, yielded, FIELD_INT, .flags = FIELD_STORED),
     ROW(served, stopped, FIELD_BOOL, .flags = BOTH),
     ROW(served, removed, FIELD_BOOL, .flags = FIELD_STORED),
     ROW(served, created_at, FIELD_TIME, .flags = BOTH),
@@ -102,6 +104,7 @@ static const struct field version_rows[] = {
          .flags = WHOLE,
          .doc = "its last load, from the lease to the first answer; 0s: not measured yet"),
     VROW(failed, FIELD_BOOL, .flags = FIELD_STORED),
+    VROW(unlisted, FIELD_BOOL, .flags = FIELD_STORED), /* older rows: no */
     VROW(code, FIELD_STR, .flags = FIELD_STORED),
     VROW(text, FIELD_STR, .flags = FIELD_STORED),
     VROW(sets_keep, FIELD_BOOL, .flags = FIELD_STORED),
@@ -212,6 +215,7 @@ void service_free(struct served *s)
         service_version_free(s->versions[i]);
     field_release(&service_table, s);
     free(s->calls);
+    free(s->totals);
     free(s);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "argusd/services/serving.h"
 #include "base/map.h"
+#include "base/strv.h"
 #include "core/serve/serve_idle.h"
 #include "core/serve/serve_look.h"
 #include "ray/wire.h"
@@ -18,6 +19,7 @@ struct serving {
     struct ray_call *get, *put;
     struct serve_look look;
     bool has_look;
+    struct strv strangers;          /* names as ours of applications that are not */
     usec_t looked_at, put_at;       /* monotonic */
     char *list;                     /* that is to be put, or was put last */
     uint64_t list_batch;            /* it goes when this is on disk; 0: nothing is to go */
@@ -52,6 +54,9 @@ void serving_note(const struct served *s, const struct serving_said *said);
 
 /* It was never ready and never will be: replicas of it are wanted no more. */
 void serving_give_up(struct service_version *v, const char *code, const char *text);
+/* It is given up once its replicas have failed often enough: it never was ready, or what answers
+ * has given leases for it, and would get them back. */
+bool service_may_give_up(const struct service_version *v);
 
 /* ---- serving_model.c ---- */
 
@@ -97,6 +102,21 @@ int64_t serving_load_left_s(const struct service_version *v, usec_t now);
 /* Since when it sleeps, and what wakes it. */
 void serving_say_asleep(const struct served *s, struct reason *ret);
 
+/* ---- serving_yield.c ---- */
+
+/* The service is rolled back to v, which has to be loaded first. */
+void serving_yield_begin(struct served *s, const struct service_version *v);
+/* How many of its replicas v has given up for the version that the service is rolled back to. */
+int64_t serving_yielded(const struct service_version *v);
+/* Gives the next lease, where a rollback waits for it. */
+void serving_turn_yield(struct served *s);
+/* Leases were given for v, which has not the traffic yet, and no replica of it answers. */
+bool serving_yield_is_at_stake(const struct service_version *v);
+/* So many replicas are wanted no more, of either version: for so many there is room now. */
+void serving_yield_scaled(struct served *s, int64_t fewer);
+/* Leases were given for v, which now answers as much as the version with the traffic. */
+bool serving_yield_suffices(const struct service_version *v);
+
 /* ---- serving_units.c ---- */
 
 /* What became of its lease and its application; submits, checks and gives back what is due. */
@@ -125,6 +145,11 @@ must_check int serving_refuse_loading(const struct service_version *v, struct er
 
 void serving_turn_list(struct serving *sv, usec_t now);
 void serving_list_cancel(struct serving *sv);
+/* Ray Serve still has an application of this service, as it was last seen, and a list will be put
+ * without it. */
+bool serving_list_has(const struct serving *sv, const struct served *s);
+/* Somebody else's application that stands where that version's would; NULL: none. Borrowed. */
+const char *serving_stranger(const struct serving *sv, const char *service, int64_t version);
 /* Ray can serve, or code and text say why it cannot. */
 bool serving_is_able(struct serving *sv);
 

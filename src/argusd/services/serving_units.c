@@ -365,7 +365,7 @@ static void unit_see_app(struct service_unit *u)
     if (!failed || u->leaves)
         return;
     unit_stop_job(u, u->reason.code, u->reason.text);
-    if (!u->of->ready_at)
+    if (service_may_give_up(u->of))
         u->failures = SERVE_FAILURES_MAX; /* Ray has tried it again and again */
 }
 

@@ -97,5 +97,9 @@ static const struct message_row rows[] = {
     SAY("fact_agent_trouble", "trouble of the ops agent", "运维智能体的问题"),
     SAY("fact_backup_overdue", "seconds the backup is overdue", "备份逾期秒数"),
     SAY("fact_backup_trouble", "trouble of the backup", "备份的问题"),
+    SAY("fact_services_down", "services without a ready replica", "没有就绪副本的服务数"),
+    SAY("fact_service_down",
+        "seconds the first of them has had none",
+        "其中最早一个没有就绪副本的秒数"),
 };
 const struct message_family message_fact = MESSAGE_FAMILY(rows);

@@ -42,7 +42,8 @@ const char *const alert_of_facts[] = {
     [ALERT_OF_QUEUE] = "name waiting running blocked code reason longest_wait",
     [ALERT_OF_QUOTA] = "name kind limit used used_hours",
     [ALERT_OF_ARGUSD] = "name store_failing loop_late messages_failing receiver reason "
-                        "agent_failing agent_trouble backup_overdue backup_trouble",
+                        "agent_failing agent_trouble backup_overdue backup_trouble "
+                        "services_down service_down",
     [ALERT_OF_END] = NULL,
 };
 

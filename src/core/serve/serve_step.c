@@ -78,3 +78,14 @@ int64_t serve_scale_next(struct serve_scale *s,
     *s = (struct serve_scale){0};
     return up ? want : replicas - 1; /* one at a time: the load comes back quicker than a model */
 }
+
+bool serve_yield_is_due(const struct serve_yield_seen *y)
+{
+    bool is_last = y->from_ready == 1 && y->to_failed && !y->to_ready;
+    return y->to_waiting && !y->to_loading && y->from_held && !y->from_leaving && !is_last;
+}
+
+bool serve_yield_is_over(const struct serve_yield_seen *y, int64_t given)
+{
+    return given && y->to_ready && y->to_ready >= y->from_ready;
+}

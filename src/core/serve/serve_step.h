@@ -71,3 +71,20 @@ int64_t serve_scale_next(struct serve_scale *s,
                          int64_t replicas,
                          double requests,
                          usec_t now);
+
+/* ---- rolling back where there is no room for both versions ---- */
+
+/* Replicas of the version that is to get the traffic, and of the one that has it still. */
+struct serve_yield_seen {
+    int64_t to_waiting, to_loading, to_ready;
+    int64_t to_failed; /* that came to nothing and have not been ready since; once it has the
+                          traffic, none */
+    int64_t from_held, from_ready, from_leaving; /* held: those that leave are none of them */
+};
+/* One more lease is given, if that would let a replica that waits begin. One at a time: what still
+ * answers stays while a replica of the other version is being loaded. The last one that answers is
+ * not given to a version that has only failed so far. */
+bool serve_yield_is_due(const struct serve_yield_seen *y);
+/* So many leases were given: the traffic goes over once as many replicas answer there as here,
+ * though fewer than are wanted, for the rest have no room before. */
+bool serve_yield_is_over(const struct serve_yield_seen *y, int64_t given);

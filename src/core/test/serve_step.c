@@ -90,6 +90,78 @@ static void test_autoscaling(void **state)
     assert_true(serve_scale_next(&s, &fixed, 2, 100, now + 900 * USEC_SEC) == 2);
 }
 
+/* A rollback on machines that have room for so many replicas in all, to a version of which so many
+ * are loaded already. Returns how few answered at any moment, those that load being none. */
+static int64_t roll_back(int64_t room, int64_t replicas, int64_t warm)
+{
+    struct serve_yield_seen y = {.from_held = room - warm, .from_ready = room - warm};
+    int64_t given = 0, least = INT64_MAX;
+    y.to_ready = warm;
+    y.to_waiting = replicas - warm;
+    for (int turn = 0; !serve_yield_is_over(&y, given); turn++) {
+        assert_true(turn < 100);
+        least = y.from_ready < least ? y.from_ready : least; /* the traffic is there */
+        if (y.to_loading) {                                  /* it is loaded */
+            y.to_loading--;
+            y.to_ready++;
+        } else if (y.from_leaving) { /* its lease is back, and taken */
+            y.from_leaving--;
+            y.to_waiting--;
+            y.to_loading++;
+        } else {
+            assert_true(serve_yield_is_due(&y));
+            y.from_held--;
+            y.from_ready--;
+            y.from_leaving++;
+            given++;
+        }
+    }
+    return least;
+}
+
+static void test_rolling_back_without_room_for_both(void **state)
+{
+    (void)state;
+    for (int64_t replicas = 2; replicas <= 8; replicas++) {
+        assert_true(roll_back(replicas, replicas, 0) >= replicas / 2);
+        assert_true(roll_back(replicas, replicas, 1) >= (replicas - 1) / 2);
+    }
+    assert_int_equal(roll_back(1, 1, 0), 0); /* there is no other way */
+}
+
+static void test_nothing_is_given_in_vain(void **state)
+{
+    const struct serve_yield_seen due = {.to_waiting = 1, .from_held = 1, .from_ready = 1};
+    struct serve_yield_seen y = due;
+    (void)state;
+    assert_true(serve_yield_is_due(&y));
+    y.to_waiting = 0;
+    assert_false(serve_yield_is_due(&y));
+    y = due;
+    y.to_loading = 1;
+    assert_false(serve_yield_is_due(&y));
+    y = due;
+    y.from_leaving = 1;
+    assert_false(serve_yield_is_due(&y));
+    y = due;
+    y.from_held = 0;
+    assert_false(serve_yield_is_due(&y));
+    y = due;
+    y.to_failed = 1; /* nothing would answer, maybe for good */
+    assert_false(serve_yield_is_due(&y));
+    y.from_ready = 2;
+    assert_true(serve_yield_is_due(&y));
+    y.from_ready = 0;
+    assert_true(serve_yield_is_due(&y));
+    /* Where nothing was given, the version waits for all of its replicas as in any deploy. */
+    y = (struct serve_yield_seen){.to_ready = 2, .from_ready = 1, .from_held = 1};
+    assert_false(serve_yield_is_over(&y, 0));
+    assert_true(serve_yield_is_over(&y, 1));
+    y.to_ready = 0;
+    y.from_ready = 0;
+    assert_false(serve_yield_is_over(&y, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +169,8 @@ int main(void)
         cmocka_unit_test(test_a_version),
         cmocka_unit_test(test_pauses_grow_to_a_bound),
         cmocka_unit_test(test_autoscaling),
+        cmocka_unit_test(test_rolling_back_without_room_for_both),
+        cmocka_unit_test(test_nothing_is_given_in_vain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,6 +336,8 @@ static void exchange_flush(struct exchange *x)
 static void exchange_add_piece(struct exchange *x, const struct buf *piece)
 {
     x->result.bytes_up += piece->len;
+    if (x->sent && piece->len)
+        x->sent(buf_str(piece), piece->len, x->arg);
     if (x->is_chunked_up && piece->len)
         buf_addf(&x->out, "%zx\r\n", piece->len);
     (void)buf_add(&x->out, buf_str(piece), piece->len); /* `failed` is looked at */
@@ -761,6 +763,7 @@ static struct exchange *exchange_new(struct proxy *p,
                            .patience = how->patience,
                            .max_body = how->max_body,
                            .tried = how->tried,
+                           .sent = how->sent,
                            .seen = how->seen,
                            .done = how->done,
                            .arg = how->arg,

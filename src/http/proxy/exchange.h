@@ -87,6 +87,7 @@ struct exchange {
     struct tunnel_end up, down; /* of a tunnel: the server's, the client's */
     struct proxy_result result;
     void (*tried)(size_t target, bool accepted, void *arg);
+    void (*sent)(const char *p, size_t n, void *arg);
     void (*seen)(const char *p, size_t n, void *arg);
     void (*done)(const struct proxy_result *r, void *arg);
     void *arg;

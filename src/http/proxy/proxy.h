@@ -79,7 +79,8 @@ struct proxy_pass {
     usec_t patience;   /* until the head of the answer, and between bytes of it; 0: the proxy's */
     /* Says of each target that was tried whether it accepted the connection; NULL: nobody asks. */
     void (*tried)(size_t target, bool accepted, void *arg);
-    /* Content of the answer as it passes, borrowed; NULL: nobody wants it. */
+    /* Content of the request, and of the answer, as it passes, borrowed; NULL: nobody wants it. */
+    void (*sent)(const char *p, size_t n, void *arg);
     void (*seen)(const char *p, size_t n, void *arg);
     /* Once for each proxy_pass(), maybe before it returns; NULL: nobody asks. */
     void (*done)(const struct proxy_result *r, void *arg);

@@ -325,13 +325,14 @@ static void service_status(struct table *t, const json_t *item, const struct whe
 static void service_tokens(struct table *t, const json_t *item, const struct when *w)
 {
     int64_t in = json_get_int(item, "tokens_in", -1), out = json_get_int(item, "tokens_out", -1);
+    const char *about = json_get_bool(item, "tokens_estimated", false) ? "~" : "";
     (void)w;
     if (out < 0)
         table_add(t, STYLE_DIM, NULL);
     else if (in < 0)
         table_addf(t, STYLE_PLAIN, "%" PRId64, out);
     else
-        table_addf(t, STYLE_PLAIN, "%" PRId64 "+%" PRId64, in, out);
+        table_addf(t, STYLE_PLAIN, "%s%" PRId64 "+%" PRId64, about, in, out);
 }
 
 static const struct column REQUESTS[] = {

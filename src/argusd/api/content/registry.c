@@ -189,7 +189,7 @@ static int entry_check_remove(struct resource_ask *q, const void *x)
     struct api_eyes eyes = {q->a, http_req_principal(q->req)};
     const char *job = registry_user_of(q->a->registry, x);
     if (!job)
-        return 0;
+        return registry_check_kept(q->a->registry, x, &q->who, &q->err);
     bool sees = api_sees_job(job, &eyes);
     return message_refuse(&q->err, ERR_CONFLICT, "entry_used",
                           MESSAGE_ARGS(MESSAGE_STR("entry", registry_ref(x, ref)),
@@ -471,11 +471,12 @@ static const struct http_route rows[] = {
                  "one model, [owner:]name[@version], with lineage",
                  .reply_schema = "Model",
                  .example = "qwen"),
-    RESOURCE_REMOVE(&model_noun,
-                    "/v1/models/{name}",
-                    USER,
-                    "remove a model and its bytes; refused while a job uses it",
-                    .reply_schema = "Model"),
+    RESOURCE_REMOVE(
+        &model_noun,
+        "/v1/models/{name}",
+        USER,
+        "remove a model and its bytes; refused while a job uses it or a service keeps it",
+        .reply_schema = "Model"),
     RESOURCE_ROUTE("POST",
                    entry_share,
                    &model_noun,

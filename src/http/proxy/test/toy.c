@@ -25,9 +25,16 @@ struct app {
     const char *base;
     struct proxy_limits limits;
     struct proxy_result last;
-    uint64_t seen, done;
+    uint64_t sent, seen, done;
     bool may;
 };
+
+static void toy_sent(const char *p, size_t n, void *arg)
+{
+    struct app *app = arg;
+    (void)p;
+    app->sent += n;
+}
 
 static void toy_seen(const char *p, size_t n, void *arg)
 {
@@ -55,6 +62,7 @@ static void on_pass(struct http_req *req, void *arg)
                                     .add = add,
                                     .n_add = array_len(add),
                                     .flags = PROXY_WEBSOCKET | PROXY_SANDBOX,
+                                    .sent = toy_sent,
                                     .seen = toy_seen,
                                     .done = toy_done,
                                     .arg = app});
@@ -66,6 +74,7 @@ static void on_state(struct http_req *req, void *arg)
     struct buf out = BUF_INIT(4096);
     struct jout j = jout_begin(&out);
     jout_open(&j, NULL, '{');
+    jout_int(&j, "sent", (int64_t)app->sent);
     jout_int(&j, "seen", (int64_t)app->seen);
     jout_int(&j, "done", (int64_t)app->done);
     jout_str(&j, "end", proxy_end_to_string(app->last.end));

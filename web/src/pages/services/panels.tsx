@@ -80,6 +80,12 @@ function Status({ of: status }: { of: number }) {
     return <span class={status >= 500 ? "c-bad" : status >= 400 ? "c-warn" : undefined}>{status}</span>;
 }
 
+/* As `argus service requests` has it: prompt and answer, "~" where both are a guess. */
+function tokensSay(r: ServiceRequest) {
+    if (r.tokens_out < 0) return "";
+    return r.tokens_in < 0 ? `${r.tokens_out}` : `${r.tokens_estimated ? "~" : ""}${r.tokens_in}+${r.tokens_out}`;
+}
+
 const callCols = (): Col<ServiceRequest>[] => [
     { key: "at", title: w("at"), width: 84, draw: (r) => <Time at={r.at} />, csv: (r) => r.at },
     { key: "user", title: t("user"), width: 96, wide: true, draw: (r) => <Text of={r.user} />, csv: (r) => r.user },
@@ -95,6 +101,7 @@ const callCols = (): Col<ServiceRequest>[] => [
     },
     { key: "status", title: w("status"), width: 84, draw: (r) => <Status of={r.status} />, csv: (r) => r.status },
     { key: "took_ms", title: w("took"), width: 76, num: true, draw: (r) => tookSays(r.took_ms), csv: (r) => r.took_ms },
+    { key: "tokens", title: w("counted"), width: 96, num: true, wide: "very", draw: tokensSay, csv: tokensSay },
     {
         key: "bytes_out",
         title: w("answer"),

@@ -108,6 +108,7 @@ export const w = words({
     request: ["Request", "请求"],
     status: ["Status", "状态码"],
     took: ["Took", "耗时"],
+    counted: ["Tokens", "令牌"],
     st_left: ["client left", "客户端离开"],
     st_none: ["no answer", "无应答"],
     at: ["At", "时间"],

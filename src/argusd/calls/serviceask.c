@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* services_ask.c - POST /v1/services/{name}:ask: one request to a service and its whole answer, to
- * try it from a page or a shell. What it sends takes the way of every other request: the same door,
- * key, permission and count. A door that refuses is told, and the second one is tried. */
-#include "argusd/services/services_ask.h"
-
+/* serviceask.c - POST /v1/services/{name}:ask: one request to a service and its whole answer, to
+ * try it from a page or a shell. {"text": …} is a chat of one message, of a model; {"path": …,
+ * "body": …} any request, a GET where it has no body; "version" the one that is asked, else the one
+ * that has the traffic.
+ *
+ * What it sends is as every other request: the same limits, door, key, permission and count. A door
+ * that refuses is told, and the second one is tried. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "argusd/api/routes.h"
-#include "argusd/services/serving.h"
+#include "argusd/calls/callrules.h"
+#include "argusd/kit/api.h"
+#include "argusd/services/service_target.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
 #include "http/proxy/headers.h"
 #include "ray/wire.h"
 
-enum { ASK_ANSWER_MAX = 1 << 20, ASK_WORDS = 256 };
+enum { ASK_BODY_MAX = 1 << 20, ASK_ANSWER_MAX = 1 << 20, ASK_WORDS = 256 };
 
 static const struct field ask_form_rows[] = {
     OPT_TEXT("text"),
@@ -27,7 +31,7 @@ static const struct field ask_form_rows[] = {
          .flags = 0,
          .doc = "the one that is asked; that which has the traffic if not given"),
 };
-const struct field_table service_ask_form = ACTION_FORM(ask_form_rows);
+static const struct field_table service_ask_form = ACTION_FORM(ask_form_rows);
 
 /* One question under way. */
 struct service_asking {
@@ -36,41 +40,42 @@ struct service_asking {
     struct wire_request *sent;
     struct service_target to;
     int door;
-    char *path, *body;                                  /* body NULL: a GET */
-    char user[HTTP_USER_MAX], shown[SERVICE_CALL_PATH]; /* the path without its query */
+    char *path, *body;                    /* body NULL: a GET */
+    char user[HTTP_USER_MAX], shown[200]; /* the path without its query */
     usec_t began;
+    struct call_tokens *tokens; /* NULL: nobody counts */
 };
 
 static void asking_free(struct service_asking *k)
 {
     free(k->path);
     free(k->body);
+    free(k->tokens);
     free(k);
 }
 
-static int64_t asking_tokens(const json_t *answer, const char *key)
-{
-    return json_get_int(json_get_object(answer, "usage"), key, -1);
-}
-
-/* goes_on: the second door is asked next, and its answer is what is listed. */
+/* end: how, a word of the log; NULL: the second door is asked next, and its answer is what is
+ * counted. */
 static void asking_end(struct service_asking *k,
                        int status,
-                       size_t bytes,
-                       const json_t *answer,
-                       bool goes_on)
+                       const char *bytes,
+                       size_t n,
+                       const char *end)
 {
-    const struct service_counted c = {.status = status,
-                                      .took = clock_mono() - k->began,
-                                      .first = status ? clock_mono() - k->began : 0,
-                                      .bytes_in = k->body ? strlen(k->body) : 0,
-                                      .bytes_out = bytes,
-                                      .tokens_in = asking_tokens(answer, "prompt_tokens"),
-                                      .tokens_out = asking_tokens(answer, "completion_tokens"),
-                                      .user = k->user,
-                                      .method = k->body ? "POST" : "GET",
-                                      .path = goes_on ? NULL : k->shown};
+    struct service_counted c = {.status = status,
+                                .took = clock_mono() - k->began,
+                                .first = status ? clock_mono() - k->began : 0,
+                                .bytes_in = k->body ? strlen(k->body) : 0,
+                                .bytes_out = n,
+                                .user = k->user,
+                                .method = k->body ? "POST" : "GET",
+                                .path = end ? k->shown : NULL};
+    if (k->tokens && n)
+        tokencount_add(&k->tokens->answered, bytes, n);
+    call_take_tokens(&c, k->tokens);
     service_end(k->a->serving, &k->to, &k->to.doors[k->door], &c);
+    if (end)
+        call_write_down(k->a, &k->to, &c, end);
 }
 
 static void asking_reply(struct service_asking *k,
@@ -104,7 +109,10 @@ static void asking_on_answer(const struct wire_reply *reply, void *arg)
     bool is_shut = !reply->status && !reply->was_sent;
     bool goes_on = is_shut && k->door + 1 < k->to.n_doors;
     k->sent = NULL;
-    asking_end(k, reply->status, reply->len, answer, goes_on);
+    asking_end(k, reply->status, reply->body, reply->status ? reply->len : 0,
+               goes_on         ? NULL
+               : reply->status ? "whole"
+                               : "broken");
     if (is_shut)
         service_door_failed(k->a->serving, &k->to, &k->to.doors[k->door]);
     if (goes_on) {
@@ -146,7 +154,7 @@ static void asking_on_gone(struct http_req *req, void *arg)
     struct service_asking *k = arg;
     (void)req;
     wire_request_free(k->sent);
-    asking_end(k, 499, 0, NULL, false);
+    asking_end(k, 499, NULL, 0, "left");
     asking_free(k);
 }
 
@@ -175,6 +183,8 @@ static int asking_read(struct service_asking *k, const json_t *form, struct err 
         k->body = asking_chat(k->to.service, text);
     else if (body && !json_is_null(body))
         k->body = json_dumps(body, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (k->body && k->to.max_body && strlen(k->body) > k->to.max_body)
+        return message_refuse(err, ERR_TOO_LARGE, "call_body_large", MESSAGE_NO_ARGS);
     return 0;
 }
 
@@ -187,7 +197,7 @@ static int asking_read_version(const json_t *form, int64_t *ret, struct err *err
     return service_version_from_text(text, ret, err);
 }
 
-void services_ask(struct http_req *req, void *app)
+static void call_ask(struct http_req *req, void *app)
 {
     struct api *a = app;
     struct err err = {0};
@@ -206,11 +216,38 @@ void services_ask(struct http_req *req, void *app)
                            http_req_principal(req), &k->to, &err);
     if (r == 0)
         r = asking_read(k, form, &err);
-    if (r < 0) {
+    if (r < 0)
         service_refuse(a->serving, req, version, &err);
+    if (r < 0 || call_refuse_busy(req, a, &k->to)) {
         asking_free(k);
         return;
     }
+    k->tokens = call_tokens_new(&k->to);
+    if (k->tokens && k->body)
+        promptcount_add(&k->tokens->asked, k->body, strlen(k->body));
     http_req_on_close(req, asking_on_gone, k);
     asking_send(k);
 }
+
+/* ---- routes ---- */
+
+static const struct http_route rows[] = {
+    {.method = "POST",
+     .pattern = "/v1/services/{name}:ask",
+     .least = HTTP_ROLE_USER,
+     .handle = call_ask,
+     .max_body = ASK_BODY_MAX,
+     .summary = "try it: one request, and its whole answer",
+     .request_schema = "ServiceAskForm",
+     .reply_schema = "ServiceAnswer"},
+};
+static const struct http_schema schemas[] = {
+    {.name = "ServiceAskForm", .table = &service_ask_form, .is_form = true},
+    {.name = "ServiceAnswer",
+     .json =
+         OBJECT("\"service\",\"version\",\"status\",\"took_ms\",\"answer\"",
+                KEY("service", TEXT) "," KEY("version", INTEGER) "," KEY("status", INTEGER) "," KEY(
+                    "took_ms",
+                    INTEGER) "," KEY("answer", AS_IT_CAME("JSON, or a text")))},
+};
+const struct api_part part_serviceask = {rows, array_len(rows), schemas, array_len(schemas)};
