@@ -137,6 +137,10 @@ static const char *const steps[SCHEMA_VERSION] = {
     /* What held slots in a time is what lives and what ended since: see list.c. */
     "CREATE INDEX job_ended_at ON job(ended_at) WHERE NOT live;"
     "PRAGMA user_version=9",
+
+    /* Steps that were run again: of the time before nobody knows, and it counts as none. */
+    "ALTER TABLE usage ADD COLUMN s10 INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version=10",
 };
 
 /* The version there is, after a look at whose file this is. */

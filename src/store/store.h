@@ -165,7 +165,7 @@ struct store_entry {
 };
 
 /* Sums of one interval for one key, as they are added up; what they mean is the caller's. */
-enum { STORE_USAGE_SUMS = 10 };
+enum { STORE_USAGE_SUMS = 11 };
 struct store_usage {
     const char *cluster, *labels, *project, *user, *workload; /* together with step and at the key;
                                                                  not NULL */

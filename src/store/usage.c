@@ -20,8 +20,8 @@
 #define SQL_KEYS_OF_USER " AND k.user=?2"
 #define SQL_KEYS_IN_SCOPE " AND (k.user=?3 OR k.project IN ("
 #define SQL_KEYS_BY_NAME " ORDER BY 2, 1"
-static const char SQL_ROWS[] = "SELECT at, key, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9 FROM usage"
-                               " WHERE step=?1 AND at>=?2 AND at<?3";
+static const char SQL_ROWS[] = "SELECT at, key, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10"
+                               " FROM usage WHERE step=?1 AND at>=?2 AND at<?3";
 
 enum { PARAM_OF_PROJECT = 1, PARAM_OF_USER, PARAM_SCOPE, PARAM_PROJECTS, SQL_KEYS_MAX = 16384 };
 

@@ -65,12 +65,13 @@ static const char *const writer_sql[] = {
     [WRITE_USAGE_KEY] = "INSERT OR IGNORE INTO usage_key(cluster, labels, project, user, workload)"
                         " VALUES(?,?,?,?,?)",
     [WRITE_USAGE] =
-        "INSERT INTO usage(step, at, key, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9)"
-        " SELECT ?6, ?7, id, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17 FROM usage_key"
+        "INSERT INTO usage(step, at, key, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10)"
+        " SELECT ?6, ?7, id, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18 FROM usage_key"
         " WHERE cluster=?1 AND labels=?2 AND project=?3 AND user=?4 AND workload=?5"
         " ON CONFLICT(step, at, key) DO UPDATE SET s0=s0+excluded.s0, s1=s1+excluded.s1,"
         " s2=s2+excluded.s2, s3=s3+excluded.s3, s4=s4+excluded.s4, s5=s5+excluded.s5,"
-        " s6=s6+excluded.s6, s7=s7+excluded.s7, s8=s8+excluded.s8, s9=s9+excluded.s9",
+        " s6=s6+excluded.s6, s7=s7+excluded.s7, s8=s8+excluded.s8, s9=s9+excluded.s9,"
+        " s10=s10+excluded.s10",
     [WRITE_USAGE_PRUNE] = "DELETE FROM usage WHERE step=? AND at < ?",
 };
 static_assert(array_len(writer_sql) == WRITE_COUNT, "each statement has its SQL");

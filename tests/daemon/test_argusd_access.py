@@ -34,6 +34,7 @@ ROUTES = {
     "GET /v1/jobs/{id}": ("/v1/jobs/JOB", SEE_JOB, None),
     "GET /v1/jobs/{id}/why": ("/v1/jobs/JOB/why", SEE_JOB, None),
     "GET /v1/jobs/{id}/gpus": ("/v1/jobs/JOB/gpus", SEE_JOB, None),
+    "GET /v1/jobs/{id}/load": ("/v1/jobs/JOB/load", SEE_JOB, None),
     "GET /v1/jobs/{id}/family": ("/v1/jobs/JOB/family", SEE_JOB, None),
     "POST /v1/jobs/{id}:note": ("/v1/jobs/JOB:note", CHANGE_JOB, {"note": "half the rate"}),
     "GET /v1/jobs/{id}/findings": ("/v1/jobs/JOB/findings", SEE_JOB, None),

@@ -70,6 +70,7 @@ ROUTES = {
     ("GET", "/v1/jobs/{id}/metrics"): ("/v1/jobs/JOB/metrics", None),
     ("GET", "/v1/jobs/{id}/steps"): ("/v1/jobs/JOB/steps", None),
     ("GET", "/v1/jobs/{id}/gpus"): ("/v1/jobs/JOB/gpus", None),
+    ("GET", "/v1/jobs/{id}/load"): ("/v1/jobs/JOB/load", None),
     ("GET", "/v1/jobs/{id}/events"): ("/v1/jobs/JOB/events", None),
     ("GET", "/v1/events"): ("/v1/events", None),
     ("GET", "/v1/nodes"): ("/v1/nodes", None),

@@ -29,6 +29,7 @@ TABLES = {
     "job/jobtable.c:LIST": ("ls -a", "REASON"),
     "job/jobtable.c:QUEUE": ("queue", "REASON"),
     "job/jobtable.c:TOP": ("top -a", None),
+    "noun/work/top.c:LOADS": (f"load {JOB}", None),
     "job/eventline.c:COLUMNS": ("events", "TEXT"),
     "simulate/simulate_table.c:POOLS": ("simulate --trace TRACE", None),
     "simulate/simulate_table.c:GANGS": ("simulate --trace TRACE", None),

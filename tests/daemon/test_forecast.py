@@ -50,9 +50,9 @@ def write_days(argusd, labels, demand, capacity=GPUS):
         ).lastrowid
         for i, gpus in enumerate(demand):
             used, whole = round(gpus * DAY * UNIT), capacity * DAY * UNIT
-            sums = [whole, used, 0, 0, whole - used, 0, 0, 0, used, 0]
+            sums = [whole, used, 0, 0, whole - used, 0, 0, 0, used, 0, 0]
             at = today - (len(demand) - i) * DAY
-            db.execute(f"INSERT INTO usage VALUES({DAY}, ?, ?, {','.join('?' * 10)})", (at, key, *sums))
+            db.execute(f"INSERT INTO usage VALUES({DAY}, ?, ?, {','.join('?' * 11)})", (at, key, *sums))
 
 
 @contextlib.contextmanager

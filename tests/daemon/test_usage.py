@@ -72,9 +72,10 @@ class Books:
         """Of the cluster, checked: the seven parts are the capacity, whatever they are grouped by."""
         told, now = self.sums()
         assert set(told) <= {"default"}
-        whole = told.get("default", dict.fromkeys((*PARTS, "capacity", "unknown", "busy"), 0))
+        whole = told.get("default", dict.fromkeys((*PARTS, "capacity", "unknown", "busy", "redone"), 0))
         assert sum(whole[p] for p in PARTS) == whole["capacity"]
         assert whole["unknown"] <= whole["used"]
+        assert 0 <= whole["redone"] <= whole["used"]
         return whole, now
 
     def seen(self):
@@ -238,6 +239,61 @@ def report(argusd, *args, token="admin"):
     done = subprocess.run([PROGRAMS["argus"], "report", *args], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_what_is_run_again_is_redone(tmp_path):
+    """Attempt 1 dies at step 4, attempt 2 goes on behind step 2; each stands still where a gate is missing."""
+    with world(tmp_path) as (argusd, books):
+        dies, fresh, ends = (argusd.root / "common" / name for name in ("dies", "fresh", "ends"))
+        job = argusd.submit(
+            f"""
+say() {{ echo '{{"step":'$1',"total_steps":6,"step_time":0.1,"loss":0.5}}'; }}
+gate() {{ while [ ! -e "$1" ]; do sleep 0.1; done; }}
+if [ "$ARGUS_ATTEMPT" = 1 ]; then
+    say 1; say 2; say 3; say 4; gate {dies}; kill -9 $$
+fi
+say 3; gate {fresh}; say 5; gate {ends}
+""",
+            n_gpus_per_node=2,
+            restart={"max": 2, "backoff": "1s", "on": ["unknown", "host_oom", "user_code_error", "actor_died"]},
+        )
+        until(lambda: argusd.job(job)["step"] == 4, "attempt 1 is at step 4")
+        assert books.whole()[0]["redone"] == 0
+        dies.touch()
+        before = until(lambda: (w := books.whole()[0])["redone"] and w, "attempt 2 runs step 3 again")
+        argusd.kill9()
+        argusd.start()
+        books.seen()
+        again, _ = books.whole()
+        # Seconds, so that its metrics were read anew meanwhile: what is held all the time is redone, without a gap.
+        still = until(lambda: (w := books.whole()[0])["redone"] > again["redone"] + 2 * 3000 and w, "it still does")
+        assert still["redone"] - before["redone"] == still["used"] - before["used"]
+        fresh.touch()
+        until(lambda: argusd.job(job)["step"] == 5, "attempt 2 is at a new step")
+        done, _ = books.whole()
+        later, _ = books.whole()
+        assert later["redone"] == done["redone"] and later["used"] > done["used"]
+        ends.touch()
+        over = argusd.wait_over(job)
+        assert (over["state"], len(over["attempts"])) == ("SUCCEEDED", 2), over
+        end, _ = books.whole()
+        assert end["redone"] == later["redone"] == gpu_ms(3600 * over["gpu_redone_hours"])
+        told, _ = books.sums("by=user")
+        assert told["alice"]["redone"] == end["redone"]
+        # Each attempt held a lease of its own, and the second one ran steps again.
+        one, two = over["attempts"]
+        assert one["gpu_seconds"] > 0 and one["gpu_redone_seconds"] == 0
+        assert gpu_ms(one["gpu_seconds"]) + gpu_ms(two["gpu_seconds"]) == gpu_ms(over["gpu_seconds"]) == end["used"]
+        assert gpu_ms(two["gpu_redone_seconds"]) == end["redone"]
+        assert [a["gpu_unknown_seconds"] for a in (one, two)] == [a["gpu_seconds"] for a in (one, two)]
+        rows = [line.split() for line in report(argusd, "job", job).splitlines()]
+        for a in (one, two):
+            kinds = ("gpu_seconds", "gpu_idle_seconds", "gpu_unknown_seconds", "gpu_redone_seconds")
+            assert [str(a["k"]), *(f"{a[k]:.3f}" for k in kinds)] in rows
+        points = csv.DictReader(io.StringIO(report(argusd, "gpu", "--by", "pool", "--csv")))
+        assert sum(gpu_ms(float(p["redone_gpu_s"])) for p in points) == end["redone"]
+        argusd.restart()
+        assert argusd.job(job)["attempts"] == over["attempts"]
 
 
 def test_reports(tmp_path):

@@ -327,6 +327,80 @@ def test_the_gpus_of_a_job_that_is_over(browser, world):
     page.context.close()
 
 
+def gpu_of(node, gpu, use, **more):
+    nothing = dict.fromkeys(("mem_used_max_bytes", "mem_total_bytes", "temperature_celsius", "power_watts", "watched_s",
+                             "busy_s", "used_joules", "mem_peak_bytes", "uuid", "rank"))  # fmt: skip
+    known = [v for v in use if v is not None]
+    mean = sum(known) / len(known) if known else None
+    return {"node": node, "gpu": gpu, "mean": use, "max": use, "mean_of_all": mean, "by_processes": False,
+            **nothing, **more}  # fmt: skip
+
+
+def test_the_curves_of_the_ranks(browser, world):
+    """The one that differs most stands beside the median until another is chosen, which the address keeps."""
+    job = world.jobs["running"]
+    use = lambda rank: [0.125, 0.25] if rank == 5 else [0.75, 0.5]  # noqa: E731
+    rows = [gpu_of(f"gpu-0{rank // 8}", rank % 8, use(rank), rank=rank) for rank in range(16)]
+    rows += [gpu_of("<b>gpu-02</b>", 0, [0.75, None]), gpu_of("gpu-03", 0, [None, None])]
+    said = {"id": job, "figure": "gpu_util_ratio", "from": "2026-11-26T08:00:00Z", "step_s": 60, "points": 2,
+            "series": rows}  # fmt: skip
+    page = browser.page()
+    page.route(f"**/v1/jobs/{job}/gpus?*", lambda r: r.fulfill(json=said))
+    page.goto(f"{world.argusd.url}/jobs/{job}")
+    page.wait_for_selector("#gpus .rank-curves canvas")
+    shown = lambda: page.locator("#gpus .rank-curves .plot").get_attribute("aria-label")  # noqa: E731
+    assert shown() == "rank 5 · gpu-00 GPU 5 works at 19% on the average, the median rank at 63%"
+    assert "the median of 17 · thin: the 16 that differ most" in page.inner_text("#gpus .rank-curves")
+    choices = page.locator("#gpus .rank-curves option")
+    assert choices.count() == 17, "a GPU of which nothing is known is no choice"
+    assert choices.last.text_content() == "<b>gpu-02</b> GPU 0" and page.locator("#gpus b").count() == 0
+    page.select_option("#gpus [aria-label='Which rank']", "gpu-01/1")
+    page.wait_for_url("**rank=gpu-01**")
+    until(lambda: shown().startswith("rank 9 · gpu-01 GPU 1 works at 63%"), "the chosen rank")
+    page.reload()
+    page.wait_for_selector("#gpus .rank-curves canvas")
+    assert shown().startswith("rank 9 ")
+    keeps = "{ value: { writeText: async (text) => { window.__copied = text; } } }"
+    page.evaluate(f"(() => {{ Object.defineProperty(navigator, 'clipboard', {keeps}); }})()")
+    page.click("#gpus .rank-curves [aria-label='Copy as CSV']")
+    head, *points = until(lambda: page.evaluate("window.__copied"), "the table").split("\r\n")
+    assert head.startswith("time,median,rank 9 · gpu-01 GPU 1,rank 5 · gpu-00 GPU 5,") and len(head.split(",")) == 19
+    assert [p.split(",")[:4] for p in points] == [
+        ["2026-11-26T08:00:00.000Z", "0.75", "0.75", "0.125"],
+        ["2026-11-26T08:01:00.000Z", "0.5", "0.5", "0.25"],
+    ]
+    assert page.wrong == []
+    page.context.close()
+
+
+def test_what_a_job_takes_of_its_nodes(browser, world):
+    """Its own figures, the node's, whose these are, and what nobody measures."""
+    job = world.jobs["running"]
+    load = world.argusd.get(f"/v1/jobs/{job}/load", token="user")
+    first, second = load["nodes"]
+    assert first["job_cpu_cores"] is None, "this fake Ray starts no scout"
+    first |= {"job_cpu_cores": 2.5, "job_mem_bytes": 3 << 30, "cpu_util_ratio": 0.25, "alone": False,
+              "net_received_bytes_per_second": 2 << 20, "net_sent_bytes_per_second": 1 << 20,
+              "net_rdma_received_bytes_per_second": 5 << 30, "net_rdma_sent_bytes_per_second": 6 << 30}  # fmt: skip
+    second |= {"cpu_util_ratio": None, "job_cpu_cores": None, "alone": True}
+    page = browser.page()
+    page.route(f"**/v1/jobs/{job}/load", lambda r: r.fulfill(json=load))
+    page.goto(f"{world.argusd.url}/jobs/{job}")
+    row = page.wait_for_selector(f"#load tr:has-text('{first['node']}')").inner_text()
+    for said in ("2.5", "3.0 GiB", "25%", "2.0 MiB / 1.0 MiB a second", "5.0 GiB / 6.0 GiB a second"):
+        assert said in row, row
+    other = page.inner_text(f"#load tr:has-text('{second['node']}')")
+    assert "–" in other and "%" not in other
+    note = page.inner_text("#load p")
+    assert f"Other jobs run on {first['node']} too" in note
+    assert "Not measured: the job's CPU and memory · the node's figures" in note and "InfiniBand" not in note
+    assert page.wrong == []
+    done = browser.open(f"/jobs/{world.jobs['done']}", "#gpus")
+    assert done.locator("#load").count() == 0, "a job that is over takes nothing"
+    done.context.close()
+    page.context.close()
+
+
 def test_what_a_job_imported_its_files_and_its_report(browser, world):
     job = world.jobs["done"]
     process = {"kind": "worker", "node": "gpu-01", "pid": 7, "verl": "0.9.1", "file": "/s/verl/__init__.py", "ok": True}

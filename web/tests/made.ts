@@ -15,5 +15,6 @@ export const series = (name: string, more: Partial<UsageSeries>): UsageSeries =>
     foreign: [],
     unknown: [],
     busy: [],
+    redone: [],
     ...more,
 });

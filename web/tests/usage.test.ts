@@ -4,9 +4,8 @@ import { expect, test } from "vitest";
 import type { UsageTime } from "../src/made/api";
 import { ceilingOf } from "../src/kit/stack";
 import { changesOf } from "../src/pages/events/diff";
-import { medians } from "../src/pages/job/gpus";
 import { nearest } from "../src/pages/job/verdict";
-import { hours, spans, stackOf, worked } from "../src/pages/usage/sums";
+import { hours, PARTS, pointsOf, spans, stackOf, worked } from "../src/pages/usage/sums";
 import { series } from "./made";
 
 const time = (until: string): UsageTime => ({
@@ -31,11 +30,18 @@ test("what worked is told of what was measured alone", () => {
     expect(worked(series("h20", { used: [3600], held_idle: [0], unknown: [3600], busy: [0] }))).toBeNull();
 });
 
+test("what ran again is a part of its own, and used has the rest", () => {
+    const s = series("h20", { used: [7200, null, 1800], redone: [1800, null, 1800], held_idle: [3600, null, 0] });
+    expect(pointsOf(s, "used")).toEqual([5400, null, 0]);
+    expect(pointsOf(s, "redone")).toEqual([1800, null, 1800]);
+    expect(pointsOf(s, "held_idle")).toEqual([3600, null, 0]);
+});
+
 test("the last point is as long as it has lasted", () => {
     const u = time("2026-11-01T01:30:00Z");
     expect(spans(u)).toEqual([3600, 1800, 0]);
     const points = stackOf(u, series("h20", { used: [7200, 1800, 0], free: [7200, null, 0] }));
-    expect(points.map((p) => [p.parts[0], p.parts[3]])).toEqual([
+    expect(points.map((p) => [p.parts[0], p.parts[PARTS.indexOf("free")]])).toEqual([
         [2, 2],
         [1, null],
     ]);
@@ -57,18 +63,6 @@ test("a change is told by the members that are not the same", () => {
     expect(changesOf({ before: null, after: { note: "<b>" } })).toEqual([{ path: "note", from: null, to: "<b>" }]);
     expect(changesOf({ steps: 3 })).toBeNull();
     expect(changesOf(null)).toBeNull();
-});
-
-test("the median GPU of each minute is of those that are known then", () => {
-    expect(
-        medians([
-            [0.1, null, 0.2],
-            [0.9, 0.4],
-            [0.5, 0.6, null],
-        ]),
-    ).toEqual([0.5, 0.5, 0.2]);
-    expect(medians([[null], [null]])).toEqual([null]);
-    expect(medians([])).toEqual([]);
 });
 
 test("samples of a step that was not kept are those of the next one that was", () => {

@@ -40,13 +40,27 @@ static void cell_use(struct table *t, enum style style, const json_t *used, cons
     table_addf(t, style, "%.*f/%s", decimals, u, limit);
 }
 
+/* A rate is no whole number; what no machine has is cut. */
+static void cell_size(struct table *t, enum style style, const json_t *v)
+{
+    const double most = 1e18;
+    double real = json_real_value(v);
+    char text[SIZE_TEXT_MAX];
+    if (json_is_integer(v))
+        table_add(t, style, size_text(json_integer_value(v), text));
+    else if (json_is_real(v))
+        table_add(t, style, size_text((int64_t)(real > most ? most : real > 0 ? real : 0), text));
+    else
+        table_add(t, style, NULL);
+}
+
 void cell_add(struct table *t,
               const struct column *column,
               const json_t *item,
               const struct when *w)
 {
     const json_t *v = member_at(item, column->key);
-    char text[WHEN_TEXT_MAX], size[SIZE_TEXT_MAX];
+    char text[WHEN_TEXT_MAX];
     switch (column->as) {
     case CELL_TEXT:
         table_add(t, column->style, json_string_value(v));
@@ -65,7 +79,7 @@ void cell_add(struct table *t,
         cell_number(t, column->style, v);
         break;
     case CELL_SIZE:
-        table_add(t, column->style, size_text(json_integer_value(v), size));
+        cell_size(t, column->style, v);
         break;
     case CELL_LIST:
         cell_list(t, column->style, v);

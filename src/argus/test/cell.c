@@ -14,7 +14,7 @@ static void check(enum cell as, const char *key, const char *most, const char *w
 {
     static const char reply[] =
         "{\"text\":\"grpo\",\"empty\":\"\",\"null\":null,\"whole\":12,\"real\":0.25,"
-        "\"at\":\"1970-01-01T00:00:00Z\",\"bytes\":1536,\"list\":[\"a\",\"b\",1],\"none\":[],"
+        "\"at\":\"1970-01-01T00:00:00Z\",\"bytes\":1536,\"rate\":2560.5,\"huge\":1e300,\"list\":[\"a\",\"b\",1],\"none\":[],"
         "\"in\":{\"text\":\"deep\",\"used\":4,\"half\":4.5,\"most\":8}}";
     const struct column column = {.title = "say_id", .key = key, .as = as, .most = most};
     struct when w = {.now = 60 * USEC_SEC};
@@ -40,12 +40,15 @@ static void check(enum cell as, const char *key, const char *most, const char *w
 static void test_kinds(void **state)
 {
     (void)state;
+    char size[SIZE_TEXT_MAX];
     check(CELL_TEXT, "text", NULL, "grpo");
     check(CELL_TEXT, "in.text", NULL, "deep");
     check(CELL_NUMBER, "whole", NULL, "12");
     check(CELL_NUMBER, "real", NULL, "0.25");
     check(CELL_VALUE, "real", NULL, "0.25");
     check(CELL_SIZE, "bytes", NULL, "1.5 KiB");
+    check(CELL_SIZE, "rate", NULL, "2.5 KiB");
+    check(CELL_SIZE, "huge", NULL, size_text(1000000000000000000, size));
     check(CELL_LIST, "list", NULL, "a,b,?");
     check(CELL_USE, "in.used", "in.most", "4/8");
     check(CELL_USE, "in.half", "in.gone", "4.5/-");
@@ -59,6 +62,7 @@ static void test_missing(void **state)
         check(CELL_TEXT, keys[i], NULL, "-");
         check(CELL_TIME, keys[i], NULL, "-");
         check(CELL_VALUE, keys[i], NULL, "-");
+        check(CELL_SIZE, keys[i], NULL, "-");
         check(CELL_LIST, keys[i], NULL, "-");
         check(CELL_NUMBER, keys[i], NULL, "0");
         check(CELL_USE, keys[i], keys[i], "0/-");

@@ -347,15 +347,18 @@ void accounting_again(struct accounting *a, const struct accounting_job *job)
         accounting_begin(a, job);
 }
 
+void accounting_set_redoes(struct accounting *a, const char *id, bool redoes)
+{
+    events_tell_one(
+        a, &(struct slotbook_event){
+               .kind = SLOTBOOK_EV_REDO, .at = accounting_time(a), .name = id, .amount = redoes});
+}
+
 void accounting_add_held(struct accounting *a, const char *id, struct slotbook_held *held)
 {
     struct slotbook_held lease;
-    if (!slotbook_job(a->book, id, accounting_time(a), &lease))
-        return;
-    held->held += lease.held;
-    held->idle += lease.idle;
-    held->unknown += lease.unknown;
-    held->busy += lease.busy;
+    if (slotbook_job(a->book, id, accounting_time(a), &lease))
+        slotbook_held_add(held, &lease);
 }
 
 void accounting_end(struct accounting *a, const char *id, struct slotbook_held *held)
@@ -364,10 +367,7 @@ void accounting_end(struct accounting *a, const char *id, struct slotbook_held *
     struct slotbook_held lease;
     if (!slotbook_job(a->book, id, now, &lease))
         return;
-    held->held += lease.held;
-    held->idle += lease.idle;
-    held->unknown += lease.unknown;
-    held->busy += lease.busy;
+    slotbook_held_add(held, &lease);
     events_tell_one(a, &(struct slotbook_event){.kind = SLOTBOOK_EV_END, .at = now, .name = id});
 }
 

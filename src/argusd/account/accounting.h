@@ -49,6 +49,8 @@ struct accounting_job {
 void accounting_begin(struct accounting *a, const struct accounting_job *job);
 /* The same at the start of argusd: the book mostly has it. */
 void accounting_again(struct accounting *a, const struct accounting_job *job);
+/* Its steps now are those that an earlier attempt had run, or they are new. */
+void accounting_set_redoes(struct accounting *a, const char *id, bool redoes);
 /* It is over: what it held, from its begin on, is added. */
 void accounting_end(struct accounting *a, const char *id, struct slotbook_held *held);
 /* The table that the scheduler is given; foreign: GPUs of others, of each node. */

@@ -235,8 +235,13 @@ size_t jobs_look_nodes(const struct live *l, size_t max, struct sched_look *ret)
 size_t jobs_ends_before(const struct live *l, size_t max, struct sched_end *ret, usec_t *ret_at);
 /* So long did those of its steps take that counted, by the newest that it told. */
 void jobs_set_useful(struct live *l, double seconds);
+/* Attempt k runs steps that an earlier one had run, or new ones. Nothing happens if it is not the
+ * newest: what the job holds now is another one's. */
+void jobs_set_redoes(struct live *l, int k, bool redoes);
 /* What its lease has held until now is added. */
 void jobs_add_held(const struct live *l, struct slotbook_held *held);
+/* The same, in GPU-seconds, to what an attempt held. */
+void jobs_add_held_of(struct attempt *a, const struct slotbook_held *held);
 /* The reason shown for a job: the scheduler's while it waits. */
 void jobs_reason(const struct live *l, struct reason *ret, int *ret_position);
 /* When it starts, as foreseen; wall, 0 = cannot be said. */

@@ -103,11 +103,40 @@ static struct accounting_job accounting_job_of(const struct job *j)
                                    .workload = j->workload};
 }
 
+void jobs_add_held_of(struct attempt *a, const struct slotbook_held *held)
+{
+    const double unit = (double)SLOTBOOK_GPU * 1000;
+    a->gpu_s += (double)held->held / unit;
+    a->gpu_idle_s += (double)held->idle / unit;
+    a->gpu_unknown_s += (double)held->unknown / unit;
+    a->gpu_redone_s += (double)held->redone / unit;
+}
+
+/* A lease is of one attempt, the newest: the next one gets another lease. */
 void queue_settle(struct live *l)
 {
     const struct job *j = l->job;
-    if (j->state == JOB_QUEUED || job_state_is_terminal(j->state))
-        accounting_end(l->jobs->p.accounting, j->id, &l->extra.held);
+    struct slotbook_held lease = {0};
+    if (j->state != JOB_QUEUED && !job_state_is_terminal(j->state))
+        return;
+    accounting_end(l->jobs->p.accounting, j->id, &lease);
+    slotbook_held_add(&l->extra.held, &lease);
+    if (j->n_attempts)
+        jobs_add_held_of(&l->job->attempts[j->n_attempts - 1], &lease);
+}
+
+/* One that hangs, ends or is kept for a look runs no step again, whatever it did last. */
+static bool queue_runs_steps(const struct live *l)
+{
+    return l->job->state == JOB_RUNNING && !(l->job->flags & (JOB_FLAG_HUNG | JOB_FLAG_HOLDING));
+}
+
+void jobs_set_redoes(struct live *l, int k, bool redoes)
+{
+    const struct job *j = l->job;
+    if (l->over || !j->n_attempts || j->attempts[j->n_attempts - 1].k != k)
+        return;
+    accounting_set_redoes(l->jobs->p.accounting, j->id, redoes && queue_runs_steps(l));
 }
 
 void jobs_add_held(const struct live *l, struct slotbook_held *held)
@@ -181,6 +210,8 @@ void queue_follow(struct live *l, enum job_state before)
         js->admit_soon |= !queue_is_held(l);
     }
     foresight_touch(js->foresight);
+    if (!queue_runs_steps(l))
+        accounting_set_redoes(js->p.accounting, j->id, false);
     if (before == j->state)
         return;
     drop_reclaim(l);

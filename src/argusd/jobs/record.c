@@ -184,6 +184,7 @@ static const struct field extra_rows[] = {
     X("gpu_idle", FIELD_INT, held.idle),
     X("gpu_unknown", FIELD_INT, held.unknown),
     X("gpu_busy", FIELD_INT, held.busy),
+    X("gpu_redone", FIELD_INT, held.redone),
     X("argv", FIELD_JSON, argv),
     X("warnings", FIELD_JSON, warnings),
     X("inputs", FIELD_JSON, inputs),
@@ -221,6 +222,10 @@ static const struct field attempt_rows[] = {
     A(fault_at, FIELD_TIME, .flags = FIELD_OMIT),
     A(noticed_at, FIELD_TIME, .flags = FIELD_OMIT),
     A(node, FIELD_STR, .flags = FIELD_OMIT),
+    A(gpu_s, FIELD_REAL, .flags = FIELD_OMIT),
+    A(gpu_idle_s, FIELD_REAL, .flags = FIELD_OMIT),
+    A(gpu_unknown_s, FIELD_REAL, .flags = FIELD_OMIT),
+    A(gpu_redone_s, FIELD_REAL, .flags = FIELD_OMIT),
 };
 TABLE(attempt, attempt)
 

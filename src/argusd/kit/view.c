@@ -44,6 +44,31 @@ static const struct field attempt_rows[] = {
     FIELD_AT(attempt, "noticed_at", FIELD_TIME, noticed_at, .doc = "argusd met that"),
     FIELD_AT(attempt, "ended_at", FIELD_TIME, ended_at),
     FIELD_AT(attempt, "end", FIELD_STR, end_text, .doc = "how it ended, in the reader's language"),
+    FIELD_AT(attempt,
+             "gpu_seconds",
+             FIELD_REAL,
+             gpu_s,
+             .flags = FIELD_MAYBE,
+             .doc = "that it held, each of its GPUs an equal part, exactly once it is over; null: "
+                    "nobody kept that"),
+    FIELD_AT(attempt,
+             "gpu_idle_seconds",
+             FIELD_REAL,
+             gpu_idle_s,
+             .flags = FIELD_MAYBE,
+             .doc = "of these, measured idle"),
+    FIELD_AT(attempt,
+             "gpu_unknown_seconds",
+             FIELD_REAL,
+             gpu_unknown_s,
+             .flags = FIELD_MAYBE,
+             .doc = "of these, measured by nobody"),
+    FIELD_AT(attempt,
+             "gpu_redone_seconds",
+             FIELD_REAL,
+             gpu_redone_s,
+             .flags = FIELD_MAYBE,
+             .doc = "of these, while steps ran that an earlier attempt had run"),
 };
 const struct field_table view_attempt_table = FIELD_TABLE("Attempt", attempt_rows, attempt);
 
@@ -218,7 +243,7 @@ struct job_page {
     usec_t deadline, idle_until;
     const char *idle_reason;
     struct {
-        double seconds, idle, unknown;
+        double seconds, idle, unknown, redone;
     } held;
     double mem_max, mem_total; /* NaN: nobody told */
     char *snapshot, *spec, *resolved, *checkpoints, *archived, *trackers, *finding; /* owned */
@@ -293,6 +318,11 @@ static const struct field job_rows[] = {
          FIELD_REAL,
          held.unknown,
          .doc = "hours of these that nobody measured"),
+    PAGE("gpu_redone_hours",
+         FIELD_REAL,
+         held.redone,
+         .doc =
+             "hours of these, none of them idle, while steps ran that an earlier attempt had run"),
     PAGE(
         "gpu_mem_max_bytes",
         FIELD_REAL,
@@ -528,11 +558,26 @@ static void view_fill_held(struct job_page *p,
     p->held.seconds = (double)held.held / ((double)SLOTBOOK_GPU * 1000);
     p->held.idle = view_hours(held.idle);
     p->held.unknown = view_hours(held.unknown);
+    p->held.redone = view_hours(held.redone);
+}
+
+/* What the attempts held: the newest of a live job up to now. Of one with GPUs that ended under an
+ * argusd that did not keep that nothing is known. */
+static void view_fill_attempts_held(struct attempt *v, size_t n, double gpus, const struct live *l)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].ended_at && v[i].gpu_s <= 0 && gpus > 0)
+            v[i].gpu_s = v[i].gpu_idle_s = v[i].gpu_unknown_s = v[i].gpu_redone_s = (double)NAN;
+    if (!l || !n || l->over)
+        return;
+    const struct slotbook_held now = view_held((struct slotbook_held){0}, l);
+    jobs_add_held_of(&v[n - 1], &now);
 }
 
 /* As they are kept, each with its end as it is said. */
 static void view_fill_attempts(struct job_page *p,
                                const struct job *job,
+                               const struct live *l,
                                const struct api_eyes *eyes)
 {
     struct saying_to to = {.eyes = eyes, .about = job->id};
@@ -543,6 +588,7 @@ static void view_fill_attempts(struct job_page *p,
         p->said_attempts[i] = job->attempts[i];
         p->said_attempts[i].end_text = message_kept_say(job->attempts[i].end_text, &listener);
     }
+    view_fill_attempts_held(p->said_attempts, n, p->item.gpus, l);
     p->attempts = (struct field_list){.v = p->said_attempts, .n = n};
 }
 
@@ -560,7 +606,7 @@ void view_job(struct jout *j,
     record_job_row(job, extra, NULL, &row);
     view_fill_item(&p.item, &row, l, eyes);
     p.item.nodes = (struct field_list){.v = job->gang.v, .n = job->gang.n};
-    view_fill_attempts(&p, job, eyes);
+    view_fill_attempts(&p, job, l, eyes);
     view_fill_paths(&p, settings, job);
     view_fill_proof(&p, job_proof(job), imports);
     view_fill_restart(&p.restart, &job->restart);

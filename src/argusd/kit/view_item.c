@@ -131,6 +131,7 @@ struct slotbook_held view_held(struct slotbook_held held, const struct live *l)
     held.idle += (int64_t)((double)now.idle * part);
     held.unknown += (int64_t)((double)now.unknown * part);
     held.busy += (int64_t)((double)now.busy * part);
+    held.redone += (int64_t)((double)now.redone * part);
     return held;
 }
 

@@ -58,7 +58,7 @@ static struct job *there_and_back(const struct job *j, struct record_extra *x)
     const struct record_extra in = {.argv = xstrdup("[\"python3\"]"),
                                     .verl = xstrdup("0.9.1"),
                                     .step = 12,
-                                    .held = {.held = 7 * SLOTBOOK_GPU, .idle = 3}};
+                                    .held = {.held = 7 * SLOTBOOK_GPU, .idle = 3, .redone = 5}};
     record_detail(j, &in, &detail);
     struct store_job row;
     record_job_row(j, &in, buf_str(&detail), &row);
@@ -161,6 +161,10 @@ static void assert_same_job(const struct job *a, const struct job *b)
         assert_int_equal(a->attempts[i].noticed_at, b->attempts[i].noticed_at);
         assert_int_equal(a->attempts[i].finding, b->attempts[i].finding);
         assert_true(str_eq(a->attempts[i].node, b->attempts[i].node));
+        assert_true(a->attempts[i].gpu_s == b->attempts[i].gpu_s);
+        assert_true(a->attempts[i].gpu_idle_s == b->attempts[i].gpu_idle_s);
+        assert_true(a->attempts[i].gpu_unknown_s == b->attempts[i].gpu_unknown_s);
+        assert_true(a->attempts[i].gpu_redone_s == b->attempts[i].gpu_redone_s);
     }
     assert_null(job_check(b));
 }
@@ -172,6 +176,8 @@ static void check_round(const struct job *j)
     assert_same_job(j, back);
     assert_string_equal(x.argv, "[\"python3\"]");
     assert_string_equal(x.verl, "0.9.1");
+    assert_int_equal(x.held.idle, 3);
+    assert_int_equal(x.held.redone, 5);
     record_extra_release(&x);
     job_free(back);
 }
@@ -228,6 +234,12 @@ static void test_a_whole_life(void **state)
     }
     assert_int_equal(j->state, JOB_STOPPED);
     assert_true(j->attempts[0].outcome == ATTEMPT_FAILED && j->attempts[0].node);
+    j->attempts[0].gpu_s = 12.5; /* the book of the slots says so, no event */
+    j->attempts[0].gpu_idle_s = 3.001;
+    j->attempts[1].gpu_s = 7;
+    j->attempts[1].gpu_unknown_s = 6;
+    j->attempts[1].gpu_redone_s = 0.5;
+    check_round(j);
     gang_release(&gang);
     job_free(j);
 }

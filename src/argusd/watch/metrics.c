@@ -57,6 +57,7 @@ struct reader {
     double gpus;
     int64_t step, total_steps;
     double useful_s;
+    bool redoes;
     struct metric_pace pace;
     struct metric_trouble trouble;
 
@@ -201,6 +202,10 @@ static void take_page(struct reader *r, struct live *l)
     bool same = !r->page || str_eq(r->page, l->extra.metrics);
     if (r->page && (!same || !r->has_told))
         jobs_set_useful(l, r->useful_s);
+    /* By each pass that knows all, not by a new step alone: a job may be seen to run, or to hang no
+     * more, behind the step that says what it does. */
+    if (r->page && !r->pass.more)
+        jobs_set_redoes(l, r->pace.attempt, r->redoes);
     r->has_told |= r->page != NULL;
     if (same)
         return;
@@ -253,6 +258,7 @@ static void metrics_run(void *arg)
     r->total_steps = metric_watch_total(w);
     r->useful_s = metric_watch_useful(w);
     metric_watch_pace(w, &r->pace);
+    r->redoes = metric_watch_redoes(w);
     metric_watch_trouble(w, &r->trouble);
     if (r->step < 0)
         return;

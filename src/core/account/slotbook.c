@@ -221,6 +221,12 @@ static void host_settle(const struct slotbook *b, struct slotbook_host *h)
     memcpy(h->rate, rate, sizeof(rate));
 }
 
+/* What is idle meanwhile is idle, not run again: no amount is in two parts of the balance. */
+static int64_t stay_redone(const struct slotbook_stay *s)
+{
+    return s->lease->redoes ? s->amount - s->idle : 0;
+}
+
 /* What a part adds to its cell and its lease; sign -1: no more. */
 static void stay_add(const struct slotbook *b, const struct slotbook_stay *s, int sign)
 {
@@ -231,15 +237,18 @@ static void stay_add(const struct slotbook *b, const struct slotbook_stay *s, in
     c->rate[SLOTBOOK_HELD_IDLE] += sign * s->idle;
     c->rate[SLOTBOOK_UNKNOWN] += sign * s->unknown;
     c->rate[SLOTBOOK_BUSY] += sign * s->busy;
+    c->rate[SLOTBOOK_REDONE] += sign * stay_redone(s);
     l->sum.held += l->rate.held * (b->now - l->since);
     l->sum.idle += l->rate.idle * (b->now - l->since);
     l->sum.unknown += l->rate.unknown * (b->now - l->since);
     l->sum.busy += l->rate.busy * (b->now - l->since);
+    l->sum.redone += l->rate.redone * (b->now - l->since);
     l->since = b->now;
     l->rate.held += sign * s->amount;
     l->rate.idle += sign * s->idle;
     l->rate.unknown += sign * s->unknown;
     l->rate.busy += sign * s->busy;
+    l->rate.redone += sign * stay_redone(s);
 }
 
 static void host_set_labels(struct slotbook *b, struct slotbook_host *h, const char *labels)
@@ -420,6 +429,20 @@ static bool apply_use(struct slotbook *b, const struct slotbook_event *e)
     return false;
 }
 
+static bool apply_redo(struct slotbook *b, const struct slotbook_event *e)
+{
+    struct slotbook_lease *l = map_find(b->leases, e->name);
+    bool redoes = e->amount != 0;
+    if (!l || l->redoes == redoes)
+        return false;
+    for (size_t i = 0; i < l->n_parts; i++)
+        stay_add(b, &l->parts[i], -1);
+    l->redoes = redoes;
+    for (size_t i = 0; i < l->n_parts; i++)
+        stay_add(b, &l->parts[i], 1);
+    return true;
+}
+
 /* ---- events ---- */
 
 static bool slotbook_apply_one(struct slotbook *b, const struct slotbook_event *e)
@@ -437,6 +460,8 @@ static bool slotbook_apply_one(struct slotbook *b, const struct slotbook_event *
         return apply_keep(b, e);
     case SLOTBOOK_EV_USE:
         return apply_use(b, e);
+    case SLOTBOOK_EV_REDO:
+        return apply_redo(b, e);
     case SLOTBOOK_EV_CLOCK:
         set_offset(b, e->offset);
         return true;
@@ -453,11 +478,11 @@ static bool slotbook_apply_one(struct slotbook *b, const struct slotbook_event *
     return false;
 }
 
-/* What is kept is as free as what is not, and use changes no holding. */
+/* What is kept is as free as what is not, and use changes no holding, nor do steps run again. */
 static bool slotbook_kind_deals(enum slotbook_kind kind)
 {
-    return kind != SLOTBOOK_EV_KEEP && kind != SLOTBOOK_EV_USE && kind != SLOTBOOK_EV_CLOCK &&
-           kind != SLOTBOOK_EV_TAKE;
+    return kind != SLOTBOOK_EV_KEEP && kind != SLOTBOOK_EV_USE && kind != SLOTBOOK_EV_REDO &&
+           kind != SLOTBOOK_EV_CLOCK && kind != SLOTBOOK_EV_TAKE;
 }
 
 bool slotbook_apply(struct slotbook *b, const struct slotbook_event *e)
@@ -522,6 +547,15 @@ void slotbook_take(struct slotbook *b, int64_t now, slotbook_row_f f, void *arg)
     drop_unused_cells(b);
 }
 
+void slotbook_held_add(struct slotbook_held *to, const struct slotbook_held *more)
+{
+    to->held += more->held;
+    to->idle += more->idle;
+    to->unknown += more->unknown;
+    to->busy += more->busy;
+    to->redone += more->redone;
+}
+
 bool slotbook_job(const struct slotbook *b, const char *job, int64_t now, struct slotbook_held *ret)
 {
     const struct slotbook_lease *l = map_find(b->leases, job);
@@ -531,7 +565,8 @@ bool slotbook_job(const struct slotbook *b, const char *job, int64_t now, struct
     *ret = (struct slotbook_held){.held = l->sum.held + l->rate.held * span,
                                   .idle = l->sum.idle + l->rate.idle * span,
                                   .unknown = l->sum.unknown + l->rate.unknown * span,
-                                  .busy = l->sum.busy + l->rate.busy * span};
+                                  .busy = l->sum.busy + l->rate.busy * span,
+                                  .redone = l->sum.redone + l->rate.redone * span};
     return true;
 }
 
@@ -610,6 +645,8 @@ const char *slotbook_check(const struct slotbook *b)
             parts += c->rate[i];
         all -= c->rate[SLOTBOOK_CAPACITY];
         parts -= c->rate[SLOTBOOK_CAPACITY];
+        if (c->rate[SLOTBOOK_REDONE] < 0 || c->rate[SLOTBOOK_REDONE] > c->rate[SLOTBOOK_USED])
+            return "what is run again is used";
     }
     return all ? "cells count each host once" : parts ? "the book balances" : deals_check(b);
 }

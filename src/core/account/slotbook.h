@@ -5,9 +5,10 @@
  * owner lets run evenly and never back; sums are amount × time. Sums are cut at each SLOTBOOK_EVERY
  * of the label, which is wall time: the book's time plus an offset. For every label of nodes
  *     used + held_idle + blocked + free + draining + broken + foreign = capacity
- * holds exactly, at every moment and over every span. Beside it stand the dealings of projects,
- * as dealing.h divides them. Pure and deterministic: the same events give the same
- * sums. */
+ * holds exactly, at every moment and over every span. So it does with `redone` as a part of its own
+ * and used - redone in place of used: what is run again is used, never idle. Beside it stand the
+ * dealings of projects, as dealing.h divides them. Pure and deterministic: the same events give the
+ * same sums. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,7 +33,8 @@ enum { SLOTBOOK_GPU = 10000 };
     X(BROKEN, broken)                                                                              \
     X(FOREIGN, foreign)                                                                            \
     X(UNKNOWN, unknown) /* of used: nobody measured it */                                          \
-    X(BUSY, busy)       /* measured work: leased amount × mean use */
+    X(BUSY, busy)       /* measured work: leased amount × mean use */                             \
+    X(REDONE, redone)   /* of used: while steps ran that an earlier attempt had run */
 #define X(name, word) SLOTBOOK_##name,
 enum slotbook_sum { SLOTBOOK_SUM_TABLE(X) SLOTBOOK_SUMS };
 #undef X
@@ -45,10 +47,11 @@ struct slotbook_part {
     int64_t amount, idle, unknown, busy;
 };
 
-/* The four sums that a lease has, from its begin on. */
+/* The sums that a lease has, from its begin on. */
 struct slotbook_held {
-    int64_t held, idle, unknown, busy;
+    int64_t held, idle, unknown, busy, redone;
 };
+void slotbook_held_add(struct slotbook_held *to, const struct slotbook_held *more);
 
 /* The words are stored. */
 #define SLOTBOOK_EVENT_TABLE(X)                                                                    \
@@ -58,6 +61,7 @@ struct slotbook_held {
     X(END, end)             /* it is over */                                                       \
     X(KEEP, keep)           /* so much of a node is kept for a gang: name, amount */               \
     X(USE, use)             /* measured use of a lease's part: name, part */                       \
+    X(REDO, redo)           /* a lease runs steps again if amount, else new ones: name, amount */  \
     X(TAKE, take)           /* the sums were taken: they are somebody else's now */                \
     X(CLOCK, clock)         /* from now on the label is the book's time plus offset */             \
     X(GUARANTEE, guarantee) /* a project is guaranteed so much: project, amount */                 \
@@ -116,7 +120,7 @@ bool slotbook_job(const struct slotbook *b,
                   int64_t now,
                   struct slotbook_held *ret);
 /* What leases hold of a pool now: a label, "" = all nodes. The eight amounts of the balance, and
- * `unknown` and `busy`. */
+ * the three behind them. */
 void slotbook_pool(const struct slotbook *b, const char *label, int64_t ret[SLOTBOOK_SUMS]);
 /* Names of the leases; *pos = 0 first, NULL: the end. Borrowed. */
 const char *slotbook_job_next(const struct slotbook *b, size_t *pos);

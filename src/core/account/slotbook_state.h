@@ -38,6 +38,7 @@ struct slotbook_lease {
     char *job, *project, *user, *workload;
     struct slotbook_stay *parts;
     size_t n_parts;
+    bool redoes; /* its steps are those of an earlier attempt */
     struct slotbook_held rate, sum;
     int64_t since;
 };

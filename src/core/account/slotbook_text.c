@@ -74,6 +74,7 @@ static void slotbook_put_event(struct jout *j, const struct slotbook_event *e)
     put_amount(j, "idle", e->so_far.idle);
     put_amount(j, "unknown", e->so_far.unknown);
     put_amount(j, "busy", e->so_far.busy);
+    put_amount(j, "redone", e->so_far.redone);
     jout_close(j, '}');
 }
 
@@ -104,6 +105,10 @@ static void save_lease(struct jout *j, const struct slotbook *b, const struct sl
     }
     slotbook_put_event(j, &e);
     free(e.parts);
+    if (l->redoes)
+        slotbook_put_event(
+            j, &(struct slotbook_event){
+                   .kind = SLOTBOOK_EV_REDO, .at = b->now, .name = l->job, .amount = 1});
 }
 
 static void save_host(struct jout *j, const struct slotbook *b, const struct slotbook_host *h)
@@ -202,7 +207,8 @@ static bool replay_one_of(struct slotbook *b, const json_t *v)
         .so_far = {.held = json_get_int(v, "held", 0),
                    .idle = json_get_int(v, "idle", 0),
                    .unknown = json_get_int(v, "unknown", 0),
-                   .busy = json_get_int(v, "busy", 0)},
+                   .busy = json_get_int(v, "busy", 0),
+                   .redone = json_get_int(v, "redone", 0)},
     };
     if (e.kind == SLOTBOOK_EV_END_OF_TABLE || e.state == SLOTBOOK_STATES)
         return false;

@@ -87,6 +87,8 @@ struct attempt {
     usec_t fault_at, noticed_at;
     enum finding_class finding; /* why it failed; FINDING_NONE = it did not, or nobody knows */
     char *node;                 /* that may be at fault; NULL: none */
+    /* GPU-seconds that its lease held once that is over, by the book of the slots; 0 until then. */
+    double gpu_s, gpu_idle_s, gpu_unknown_s, gpu_redone_s;
 };
 
 /* Why a job is being stopped; decides what it ends as. A preempted one goes back to the queue. */

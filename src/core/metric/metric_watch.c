@@ -56,7 +56,9 @@ struct metric_watch {
     struct goodput_sums sums;
     int told_attempt; /* of the newest record of training, a void one too; 0: none */
     usec_t told_at;
-    int64_t reached; /* the highest step of training that any attempt has told of */
+    int64_t reached;        /* the highest step of training that any attempt has told of */
+    int64_t reached_before; /* the same, by attempts before the newest that told; 0: none has */
+    bool redoes;
 
     char bad_key[METRIC_NAME_MAX + 1]; /* "" = none */
     int64_t bad_step;
@@ -334,6 +336,9 @@ static void metric_watch_sum_up(struct metric_watch *w, const struct metric_reco
         s = came;
     goodput_add(&w->sums, r->attempt, r->superseded, s, first_of(r, saves, array_len(saves)));
     goodput_add_moment(&w->sums, r->attempt, r->superseded, r->at, r->step > w->reached);
+    if (w->told_attempt != r->attempt)
+        w->reached_before = w->reached;
+    w->redoes = w->reached_before > 0 && r->step <= w->reached_before;
     w->reached = r->step > w->reached ? r->step : w->reached;
     w->told_attempt = r->attempt;
     w->told_at = r->at;
@@ -375,6 +380,11 @@ double metric_watch_useful(const struct metric_watch *w)
     for (size_t i = 0; i < w->sums.n; i++)
         seconds += w->sums.v[i].good_s;
     return seconds;
+}
+
+bool metric_watch_redoes(const struct metric_watch *w)
+{
+    return w->redoes;
 }
 
 int64_t metric_watch_step(const struct metric_watch *w)

@@ -46,6 +46,9 @@ void metric_watch_pace(const struct metric_watch *w, struct metric_pace *ret);
 /* How long the steps took that no later attempt ran again, in seconds. */
 double metric_watch_useful(const struct metric_watch *w);
 
+/* The newest step that was told of is one that an older attempt had reached. */
+bool metric_watch_redoes(const struct metric_watch *w);
+
 /* What went wrong in the training, each kind once. */
 enum metric_trouble_kinds {
     METRIC_NOT_FINITE = 1 << 0, /* a metric that is no number */

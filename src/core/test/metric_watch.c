@@ -79,6 +79,27 @@ static void tells_how_it_goes(void **state)
     metric_watch_free(w);
 }
 
+/* Attempt 1 had reached step 4; attempt 2 goes on behind step 2, and attempt 3 behind step 5. */
+static void tells_what_is_run_again(void **state)
+{
+    static const struct {
+        int attempt, step;
+        bool redoes;
+    } told[] = {{1, 1, false}, {1, 4, false}, {1, 4, false}, {2, 3, true}, {2, 4, true},
+                {2, 5, false}, {2, 6, false}, {3, 6, true},  {3, 7, false}};
+    (void)state;
+    struct metric_watch *w = metric_watch_new();
+    assert_false(metric_watch_redoes(w));
+    for (size_t i = 0; i < array_len(told); i++) {
+        _cleanup_(freep) char *line = xasprintf("step:%d - train/loss:1", told[i].step);
+        feed(w, told[i].attempt, 1000 + i, line);
+        assert_int_equal(metric_watch_redoes(w), told[i].redoes);
+        feed(w, told[i].attempt, 1000 + i, "step:1 - val-core/toy/acc/mean@1:0.1");
+        assert_int_equal(metric_watch_redoes(w), told[i].redoes); /* no step of training */
+    }
+    metric_watch_free(w);
+}
+
 static void measures_what_is_not_told(void **state)
 {
     (void)state;
@@ -313,6 +334,7 @@ int main(void)
         cmocka_unit_test(sums_up_attempts),
         cmocka_unit_test(a_validation_is_no_wait_for_data),
         cmocka_unit_test(tells_how_it_goes),
+        cmocka_unit_test(tells_what_is_run_again),
         cmocka_unit_test(measures_what_is_not_told),
         cmocka_unit_test(names_the_first_that_is_no_number),
         cmocka_unit_test(tells_what_is_no_number_until_now),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The slotbook against a slow oracle, in a random world: nodes come, drain, break, change their
- * labels and go, leases begin and end on them, use is measured, gangs block, the clock jumps, the
- * book dies and is replayed from its text. The oracle looks at each quarter of a slot of each node
- * alone, at every stretch of time, and puts it into the one place where it belongs; both have to
- * agree to the last unit in every interval. ARGUS_SLOTBOOK_EVENTS: how many. */
+ * labels and go, leases begin and end on them, use is measured, steps are run again, gangs block,
+ * the clock jumps, the book dies and is replayed from its text. The oracle looks at each quarter of
+ * a slot of each node alone, at every stretch of time, and puts it into the one place where it
+ * belongs; both have to agree to the last unit in every interval. ARGUS_SLOTBOOK_EVENTS: how many.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ struct truth_part {
     int node, amount, idle, unknown, busy;
 };
 struct truth_lease {
-    bool live;
+    bool live, redoes;
     int project, user, n;
     struct truth_part parts[3];
     struct slotbook_held held;
@@ -83,6 +84,10 @@ static int spend_part(struct truth *t,
     for (int i = 0; i < p->amount; i++) {
         sums[i < p->idle ? SLOTBOOK_HELD_IDLE : SLOTBOOK_USED] += PIECE * ms;
         l->held.held += PIECE * ms;
+        if (i >= p->idle && l->redoes) {
+            sums[SLOTBOOK_REDONE] += PIECE * ms;
+            l->held.redone += PIECE * ms;
+        }
         if (i < p->idle)
             l->held.idle += PIECE * ms;
         if (i >= p->idle && i < p->idle + p->unknown) {
@@ -320,11 +325,23 @@ static void use_is_measured(struct truth *t, int i)
                   .kind = SLOTBOOK_EV_USE, .name = job_word(i, job), .parts = &told, .n_parts = 1});
 }
 
+/* An attempt behind a failure runs steps again, then new ones; told twice it is no news. */
+static void steps_are_redone(struct truth *t, int i)
+{
+    char job[16];
+    struct truth_lease *l = &t->leases[i];
+    l->redoes = roll(t, 2);
+    tell_book(t, &(struct slotbook_event){
+                     .kind = SLOTBOOK_EV_REDO, .name = job_word(i, job), .amount = l->redoes});
+}
+
 static void happens_to_lease(struct truth *t)
 {
     int i = (int)roll(t, LEASES);
     if (!t->leases[i].live)
         lease_begins(t, i);
+    else if (!roll(t, 5))
+        steps_are_redone(t, i);
     else if (roll(t, 3))
         use_is_measured(t, i);
     else
@@ -374,12 +391,18 @@ static void something_happens(struct truth *t)
         clock_jumps(t);
 }
 
+/* Computed, redone and the others are the capacity, and none of them is negative. */
 static void check_balance(const struct truth *t, int interval, int labels)
 {
     int64_t parts = 0;
-    for (int o = 0; o <= NOBODY; o++)
-        for (int i = SLOTBOOK_USED; i <= SLOTBOOK_FOREIGN; i++)
-            parts += t->told[interval][labels][o][i];
+    for (int o = 0; o <= NOBODY; o++) {
+        const int64_t *told = t->told[interval][labels][o];
+        int64_t computed = told[SLOTBOOK_USED] - told[SLOTBOOK_REDONE];
+        assert_true(computed >= 0 && told[SLOTBOOK_REDONE] >= 0);
+        parts += computed + told[SLOTBOOK_REDONE];
+        for (int i = SLOTBOOK_HELD_IDLE; i <= SLOTBOOK_FOREIGN; i++)
+            parts += told[i];
+    }
     assert_int_equal(parts, t->told[interval][labels][NOBODY][SLOTBOOK_CAPACITY]);
 }
 
@@ -435,6 +458,32 @@ static void what_is_no_event_is_refused(void **state)
     slotbook_free(b);
 }
 
+/* Two GPUs, one idle: a second of steps run again is a second of the other one. */
+static void a_restart_is_no_idle_time(void **state)
+{
+    struct slotbook *b = slotbook_new(SEED, 0, 0);
+    struct slotbook_part part = {.node = "n1", .amount = 2 * SLOTBOOK_GPU, .idle = SLOTBOOK_GPU};
+    struct slotbook_event e = {
+        .kind = SLOTBOOK_EV_BEGIN, .name = "job", .parts = &part, .n_parts = 1};
+    struct slotbook_held held;
+    (void)state;
+    (void)slotbook_apply(b, &e);
+    e = (struct slotbook_event){.kind = SLOTBOOK_EV_REDO, .at = 1000, .name = "job", .amount = 1};
+    assert_true(slotbook_apply(b, &e));
+    assert_false(slotbook_apply(b, &e)); /* it is so already */
+    e.amount = 0;
+    e.at = 2000;
+    assert_true(slotbook_apply(b, &e));
+    e.name = "never";
+    e.amount = 1;
+    assert_false(slotbook_apply(b, &e));
+    assert_true(slotbook_job(b, "job", 5000, &held));
+    assert_int_equal(held.redone, 1000 * SLOTBOOK_GPU);
+    assert_int_equal(held.idle, 5000 * SLOTBOOK_GPU);
+    assert_int_equal(held.held, 10000 * SLOTBOOK_GPU);
+    slotbook_free(b);
+}
+
 static void a_pool_is_a_label(void **state)
 {
     struct slotbook *b = slotbook_new(SEED, 0, 0);
@@ -467,6 +516,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_book_agrees_with_the_oracle),
         cmocka_unit_test(what_is_no_event_is_refused),
+        cmocka_unit_test(a_restart_is_no_idle_time),
         cmocka_unit_test(a_pool_is_a_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,7 @@
 #define ATTEMPT_WORKERS "logs/workers" /* <node>/<Ray's name>: what its workers printed */
 #define ATTEMPT_SCOUTS "scouts"        /* <node>.json of each scout that is at work */
 #define ATTEMPT_GPUS "gpus"            /* <node>.json: what its GPUs did, core/figure/gpu_card.h */
+#define ATTEMPT_LOAD "load"            /* <node>.json: what its processes take, host_load.h */
 #define ATTEMPT_RANKS "ranks"          /* <rank>.json: its time, core/training/rank.h */
 #define ATTEMPT_SCENE "scene"          /* <node>/…: what was gathered at a failure, */
 #define ATTEMPT_SCENE_ASK "scene/ask"  /* once this asked for it */

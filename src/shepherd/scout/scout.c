@@ -37,6 +37,7 @@
 #include "shepherd/host/peek.h"
 #include "shepherd/host/process.h"
 #include "shepherd/scout/gpus.h"
+#include "shepherd/scout/hostbook.h"
 #include "shepherd/scout/scene.h"
 #include "shepherd/scout/stacks.h"
 #include "shepherd/scout/tool.h"
@@ -56,6 +57,7 @@ struct scout {
     struct copier copier;
     struct scene_watch watch;
     struct gpus *gpus;
+    struct hostbook *hosts;
     int inotify, signals; /* -1: none */
     bool is_asked_to_end;
     size_t watched; /* processes whose environment was noted */
@@ -212,6 +214,7 @@ static void scout_init(struct scout *s, char **argv, struct scene_watch *watch)
     _cleanup_(freep) char *to = xasprintf("%s/" ATTEMPT_WORKERS "/%s", s->attempt, s->node);
     copier_init(&s->copier, from ? from : "", to, s->veil, s->watch.peek);
     s->gpus = gpus_new(s->attempt, s->node, s->watch.kin, s->watch.peek);
+    s->hosts = hostbook_new(s->attempt, s->node, s->watch.kin);
     if (s->can_copy) /* else what an earlier life left is all that is known */
         copier_start_over(&s->copier);
 }
@@ -220,6 +223,7 @@ static void scout_release(struct scout *s)
 {
     copier_release(&s->copier);
     gpus_free(s->gpus);
+    hostbook_free(s->hosts);
     scene_watch_release(&s->watch);
     veil_free(s->veil);
     closep(&s->inotify);
@@ -372,6 +376,7 @@ static void scout_work(struct scout *s, usec_t now)
     while (s->can_copy && copier_turn(&s->copier, false) && clock_mono() - now < USEC_SEC)
         ;
     gpus_turn(s->gpus, now);
+    hostbook_turn(s->hosts, now);
     scout_answer(s, now);
     if (s->has_ask)
         scout_gather(s);

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { OLDEST = 1, NEWEST = 8 };
+enum { OLDEST = 1, NEWEST = 9 };
 
 static void put_all(struct store *s)
 {
@@ -246,12 +246,55 @@ static void test_retries_are_taken_over(void **state)
     bed_release(&b);
 }
 
+/* Until schema 9 nobody kept what was run again: the sums of that time stay, and have none of it.
+ */
+static void test_usage_is_taken_over(void **state)
+{
+    static const char past[] =
+        "INSERT INTO usage_key(cluster, labels, project, user, workload)"
+        " VALUES('main', '', 'p', 'ann', 'verl');"
+        " INSERT INTO usage SELECT 900, 1800, id, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1 FROM usage_key";
+    static const char sums[] = "SELECT count(*), sum(s0), sum(s9), sum(s10) FROM usage";
+    static const int told[] = {1, 17, 1, 3};
+    const struct store_usage more = {.cluster = "main",
+                                     .labels = "",
+                                     .project = "p",
+                                     .user = "ann",
+                                     .workload = "verl",
+                                     .step = 900,
+                                     .at = 1800,
+                                     .sums = {[0] = 7, [10] = 3}};
+    _cleanup_(freep) char *golden = xasprintf("%s/store-9.db", getenv("STORE_GOLDEN"));
+    struct bed b;
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    (void)state;
+    bed_init(&b, BED_CLOSED);
+    copy(golden, b.path);
+    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, past, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    bed_open(&b, NULL);
+    store_add_usage(b.s, &more);
+    bed_settle(&b);
+    bed_close(&b);
+    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sums, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(sqlite3_column_int(st, i), told[i]);
+    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    bed_release(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_version_opens),
         cmocka_unit_test(test_what_jobs_held_is_taken_over),
         cmocka_unit_test(test_retries_are_taken_over),
+        cmocka_unit_test(test_usage_is_taken_over),
     };
 
     if (argc == 3 && strcmp(argv[1], "--make") == 0)

@@ -48,7 +48,7 @@ export function Chart(p: {
     const isDrawn = useView(card, !!p.isLazy, p.onView) || !p.isLazy;
     const [under, setUnder] = useState<{ y: (number | null)[]; x: number } | null>(null);
     const isLog = !!p.isLog && takesLog(p.lines);
-    const now = p.lines.filter((l) => !l.isOld);
+    const now = p.lines.filter((l) => !l.isOld && !l.isThin);
     const newest = p.lines[0]?.y.findLast((v) => v !== null) ?? null;
     const shape = JSON.stringify([
         p.lines.map((l) => [l.label, l.x.length, l.x.at(-1), l.y.at(-1)]),
@@ -93,7 +93,7 @@ export function Chart(p: {
         };
     }, [shape, shownTheme.value, p.height, isDrawn]);
     const place = (x: number) => (p.isTime ? clock(x * 1000) : String(Number(x.toPrecision(6))));
-    /** Of several lines each one's value; a smoothed line is followed by its raw shade, and old ones are the last. */
+    /** Of several lines each one's value; a smoothed one is followed by its raw shade, old and thin ones are the last. */
     const others = (y: (number | null)[]) => {
         const each = (y.length - (p.lines.length - now.length)) / now.length;
         if (now.length < 2) return "";

@@ -4,6 +4,7 @@ import { effect } from "@preact/signals";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { printedAt } from "../base/prefs";
+import { drawnAt } from "./drawn";
 
 export interface Line {
     label: string;
@@ -13,6 +14,10 @@ export interface Line {
     color: string;
     dashed?: boolean;
     faint?: boolean;
+    /** One of many that lie behind those that are read. */
+    isThin?: boolean;
+    /** What the others are held against. */
+    isBold?: boolean;
     /** Steps that were run again: grey, behind the others. */
     isOld?: boolean;
 }
@@ -97,6 +102,8 @@ function marked(marks: PlotOptions["marks"]): uPlot.Plugin {
     };
 }
 
+const widthOf = (l: Line) => (l.isBold ? 2.5 : l.faint || l.isThin ? 1 : 1.5);
+
 export function plot(el: HTMLElement, o: PlotOptions): { destroy: () => void } {
     const font = `${token("--t-micro").split("/")[0]} ${token("--sans")}`;
     const axis = {
@@ -107,6 +114,8 @@ export function plot(el: HTMLElement, o: PlotOptions): { destroy: () => void } {
         border: { show: false },
     };
     const few = o.lines.every((l) => l.y.filter((v) => v !== null).length <= 24);
+    const at = drawnAt(o.lines);
+    const drawn = o.lines.map((_, i) => o.lines[at.indexOf(i)]!);
     const u = new uPlot(
         {
             width: el.clientWidth || 300,
@@ -133,13 +142,13 @@ export function plot(el: HTMLElement, o: PlotOptions): { destroy: () => void } {
             ],
             series: [
                 {},
-                ...o.lines.map((l) => ({
+                ...drawn.map((l) => ({
                     label: l.label,
-                    stroke: () => token(l.isOld ? "--text-3" : l.color) + (l.faint || l.isOld ? "59" : ""),
-                    width: l.faint ? 1 : 1.5,
+                    stroke: () => token(l.isOld ? "--text-3" : l.color) + (l.faint || l.isThin || l.isOld ? "59" : ""),
+                    width: widthOf(l),
                     dash: l.dashed ? [4, 3] : undefined,
                     spanGaps: true,
-                    points: { show: few && !l.faint, size: 5 },
+                    points: { show: few && !l.faint && !l.isThin, size: 5 },
                 })),
             ],
             plugins: [marked(o.marks)],
@@ -150,14 +159,14 @@ export function plot(el: HTMLElement, o: PlotOptions): { destroy: () => void } {
                         if (i === null || i === undefined) o.onCursor(null, null);
                         else
                             o.onCursor(
-                                me.data.slice(1).map((y) => (y[i] as number | null | undefined) ?? null),
+                                at.map((k) => (me.data[k + 1]![i] as number | null | undefined) ?? null),
                                 me.data[0][i] ?? null,
                             );
                     },
                 ],
             },
         },
-        joined(o.lines),
+        joined(drawn),
         el,
     );
     const seen = new ResizeObserver(() => u.setSize({ width: el.clientWidth, height: o.height }));

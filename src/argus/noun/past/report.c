@@ -104,6 +104,7 @@ REPORT_CELL(draining)
 REPORT_CELL(broken)
 REPORT_CELL(foreign)
 REPORT_CELL(unknown)
+REPORT_CELL(redone)
 
 /* The use of those GPUs that were leased and measured. */
 static void report_util(struct table *t, const json_t *series, const struct when *w)
@@ -138,6 +139,7 @@ static const struct column POOL_COLUMNS[] = {
     REPORT_NAMES,
     REPORT_COLUMN("say_capacity", capacity, 0),
     REPORT_COLUMN("say_used", used, 0),
+    REPORT_COLUMN("say_redone", redone, 1),
     REPORT_COLUMN("say_held_idle", held_idle, 0),
     REPORT_COLUMN("say_blocked", blocked, 3),
     REPORT_COLUMN("say_free", free, 0),
@@ -150,6 +152,7 @@ static const struct column POOL_COLUMNS[] = {
 static const struct column PEOPLE_COLUMNS[] = {
     REPORT_NAMES,
     REPORT_COLUMN("say_used", used, 0),
+    REPORT_COLUMN("say_redone", redone, 2),
     REPORT_COLUMN("say_held_idle", held_idle, 0),
     REPORT_COLUMN("say_unmeasured", unknown, 1),
     REPORT_COLUMN("say_util", util, 0),
@@ -216,6 +219,7 @@ static void report_lent_to(struct table *t, const json_t *series, const struct w
 static const struct column PROJECT_COLUMNS[] = {
     REPORT_NAMES,
     REPORT_COLUMN("say_used", used, 0),
+    REPORT_COLUMN("say_redone", redone, 6),
     REPORT_COLUMN("say_held_idle", held_idle, 0),
     REPORT_COLUMN("say_unmeasured", unknown, 5),
     REPORT_COLUMN("say_util", util, 4),
@@ -247,8 +251,9 @@ static void csv_of_dealings(FILE *out, const json_t *series)
     }
 }
 
-static const char *const SUM_KEYS[] = {"capacity", "used",   "held_idle", "blocked", "free",
-                                       "draining", "broken", "foreign",   "unknown", "busy"};
+static const char *const SUM_KEYS[] = {"capacity", "used",     "held_idle", "blocked",
+                                       "free",     "draining", "broken",    "foreign",
+                                       "unknown",  "busy",     "redone"};
 
 static void csv_of_series(FILE *out, const json_t *page, const json_t *series)
 {
@@ -520,6 +525,29 @@ static void report_print_recovery(struct cli *cli, const json_t *recovery, doubl
         (void)fprintf(cli->out, "MTTR          %9.0fs\n", json_get_real(recovery, "mttr_s", 0));
 }
 
+/* In GPU-seconds; what nobody kept is a dash. */
+static void report_print_attempts(struct cli *cli, const json_t *attempts)
+{
+    static const char *const keys[] = {"gpu_seconds", "gpu_idle_seconds", "gpu_unknown_seconds",
+                                       "gpu_redone_seconds"};
+    const json_t *attempt;
+    size_t i;
+    if (json_array_size(attempts))
+        (void)fprintf(cli->out, "%-7s %14s %12s %12s %12s\n", "attempt", "GPU-seconds", "idle",
+                      "unknown", "redone");
+    json_array_foreach (attempts, i, attempt) {
+        (void)fprintf(cli->out, "%-7lld", (long long)json_get_int(attempt, "k", 0));
+        for (size_t k = 0; k < array_len(keys); k++) {
+            const json_t *v = json_object_get(attempt, keys[k]);
+            if (json_is_number(v))
+                (void)fprintf(cli->out, " %*.3f", k ? 12 : 14, json_number_value(v));
+            else
+                (void)fprintf(cli->out, " %*s", k ? 12 : 14, "-");
+        }
+        (void)fputc('\n', cli->out);
+    }
+}
+
 static void report_print_job(struct cli *cli, const json_t *job)
 {
     const json_t *good = json_get_object(job, "goodput");
@@ -531,9 +559,11 @@ static void report_print_job(struct cli *cli, const json_t *job)
     (void)fprintf(cli->out, "GPU-hours     %10.2f\n", json_get_real(job, "gpu_hours", 0));
     (void)fprintf(cli->out, "  idle        %10.2f\n", json_get_real(job, "gpu_idle_hours", 0));
     (void)fprintf(cli->out, "  unknown     %10.2f\n", json_get_real(job, "gpu_unknown_hours", 0));
+    (void)fprintf(cli->out, "  redone      %10.2f\n", json_get_real(job, "gpu_redone_hours", 0));
+    report_print_attempts(cli, json_get_array(job, "attempts"));
     if (!good)
         return;
-    (void)fprintf(cli->out, "  redone      %10.2f\n",
+    (void)fprintf(cli->out, "lost steps    %10.2f\n",
                   json_get_real(good, "lost_s", 0) * gpus / 3600);
     (void)fprintf(cli->out, "goodput       %9.1f%%\n", 100 * json_get_real(good, "ratio", 0));
     if (json_is_number(json_object_get(recovery, "ettr")))
@@ -607,10 +637,11 @@ static const struct command REPORT_COMMANDS[] = {
         .most = 1,
         .summary = "show the GPU time of one job, or its whole report",
         .text =
-            "What its leases held over all attempts, what of that was idle, unknown or redone; "
-            "of a job that told of steps, how much of its time was training (ETTR, see 'argus "
-            "report recovery') and where the rest went, in GPU-hours. With --format the report that the server writes: what happened, the first cause "
-            "with its evidence, what to do, what it cost, its checkpoints and its spec.",
+            "What its leases held over all attempts, what of that was idle, unknown or redone, and "
+            "the same of each attempt in GPU-seconds; of a job that told of steps, how much of its "
+            "time was training (ETTR, see 'argus report recovery') and where the rest went, in "
+            "GPU-hours. With --format the report that the server writes: what happened, the first "
+            "cause with its evidence, what to do, what it cost, its checkpoints and its spec.",
         .example = "argus report job grpo-7 --format md > grpo-7.md\n"
                    "argus report job grpo-7 --format html --language zh > grpo-7.html",
         .opts = JOB_OPTS,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top.c - how the trainings go that run now. */
+/* top.c - how the trainings go that run now, and what a job takes of its nodes. */
 #include "argus/noun/noun.h"
 
 #include "argus/job/jobpage.h"
 #include "argus/job/jobtable.h"
 #include "argus/job/jobview.h"
 #include "argus/show/member.h"
+#include "argus/show/table.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "core/metric/metric.h"
@@ -155,6 +156,46 @@ static int top_run(struct cli *cli, void *opts, const struct strv *args, struct 
                   : cli_page(cli, again, top_page, opts, args, err);
 }
 
+/* ---- what a job takes of its nodes ---- */
+
+static const struct opt LOAD_OPTS[] = {LISTING_OPTS};
+
+static void load_draw_cpu(struct table *t, const json_t *node, const struct when *w)
+{
+    const json_t *ratio = json_object_get(node, "cpu_util_ratio");
+    (void)w;
+    if (json_is_number(ratio))
+        table_addf(t, STYLE_PLAIN, "%.0f%%", 100 * json_number_value(ratio));
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+/* Where others run on the node, its network and disk are not this job's alone. */
+static void load_draw_others(struct table *t, const json_t *node, const struct when *w)
+{
+    bool is_alone = json_is_true(json_object_get(node, "alone"));
+    table_add(t, STYLE_PLAIN, msg(w->lang, is_alone ? "say_load_alone" : "say_load_shared"));
+}
+
+#define LOAD_SIZE(title_, key_, ...)                                                               \
+    {                                                                                              \
+        .title = (title_), .flags = COLUMN_RIGHT, .key = (key_), .as = CELL_SIZE, __VA_ARGS__      \
+    }
+static const struct column LOADS[] = {
+    {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .key = "node"},
+    {.title = "say_job_cores", .flags = COLUMN_RIGHT, .key = "job_cpu_cores", .as = CELL_VALUE},
+    LOAD_SIZE("say_job_mem", "job_mem_bytes", .rank = 0),
+    {.title = "say_node_cpu", .flags = COLUMN_RIGHT, .rank = 1, .draw = load_draw_cpu},
+    LOAD_SIZE("say_node_mem", "mem_used_bytes", .rank = 2),
+    LOAD_SIZE("say_net_in", "net_received_bytes_per_second", .rank = 4),
+    LOAD_SIZE("say_net_out", "net_sent_bytes_per_second", .rank = 5),
+    LOAD_SIZE("say_rdma_in", "net_rdma_received_bytes_per_second", .rank = 6),
+    LOAD_SIZE("say_rdma_out", "net_rdma_sent_bytes_per_second", .rank = 7),
+    LOAD_SIZE("say_disk_read", "disk_read_bytes_per_second", .rank = 8),
+    LOAD_SIZE("say_disk_write", "disk_write_bytes_per_second", .rank = 9),
+    {.title = "say_others", .rank = 3, .draw = load_draw_others},
+};
+
 static const struct command TOP_COMMANDS[] = {
     {
         .name = "top",
@@ -172,6 +213,21 @@ static const struct command TOP_COMMANDS[] = {
         .n_opts = array_len(TOP_OPTS),
         .opts_size = sizeof(struct top_opts),
         .run = top_run,
+    },
+    {
+        .name = "load",
+        .args = "ID",
+        .least = 1,
+        .most = 1,
+        .summary = "show what a running job takes of its nodes",
+        .text = "JOB CORES and JOB MEM are what the job's own processes use; what is behind them "
+                "is what the node does in all: network, InfiniBand and disk in bytes a second. "
+                "The last column says whether other jobs run there. '-' is not measured: the "
+                "node has no InfiniBand or is not registered, or nothing of the job has told yet.",
+        .example = "argus load grpo-7\tis it the data loader, or the network?",
+        OPTS(LOAD_OPTS),
+        .ask = {.path = "/v1/jobs/{}/load",
+                .table = {.key = "nodes", COLUMNS(LOADS), .none = "say_no_load"}},
     },
 };
 

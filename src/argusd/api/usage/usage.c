@@ -463,8 +463,10 @@ static const struct http_route rows[] = {
      .pattern = "/v1/usage",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_usage,
-     .summary = "where the time of the GPUs went: GPU-seconds used, held idle, kept for a gang, "
-                "free, draining, broken and foreign, which are the capacity, to the millisecond",
+     .summary =
+         "where the time of the GPUs went: GPU-seconds used (redone of these: steps that were "
+         "run again), held idle, kept for a gang, free, draining, broken and foreign, which "
+         "are the capacity, to the millisecond",
      .params = usage_params,
      .reply_schema = "UsageTime"},
 };

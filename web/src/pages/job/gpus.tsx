@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpus.tsx - how much each GPU of a job worked in the last hour, or in all of an attempt that has ended: one strip a GPU
-// below that of the median GPU, with the sentence that it shows.
+// below that of the median GPU, with the sentence that it shows, and below these the curves of the ranks.
 import type { Job } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { bytes, num } from "../../base/say";
@@ -9,6 +9,8 @@ import { Blank, Loading, Refused } from "../../kit/blank";
 import { CopyCsv, Dash, Panel, Text } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { hasEnded, spanAsked } from "./lately";
+import { RankCurves } from "./rankcurves";
+import { medians } from "./ranks";
 import { w } from "./words";
 
 const g = words({
@@ -35,16 +37,6 @@ const g = words({
 });
 
 const level = (v: number | null) => (v === null ? null : Math.min(5, Math.round(v * 5)));
-
-/** Of each minute over those that are known then: what a GPU is held against. */
-export function medians(rows: (number | null)[][]): (number | null)[] {
-    return Array.from({ length: Math.max(0, ...rows.map((r) => r.length)) }, (_, i) => {
-        const known = rows.flatMap((r) => r[i] ?? []).sort((a, b) => a - b);
-        const half = known.length / 2;
-        if (!known.length) return null;
-        return known.length % 2 ? known[Math.floor(half)]! : (known[half - 1]! + known[half]!) / 2;
-    });
-}
 
 const Strip = ({ of, says }: { of: (number | null)[]; says: string }) => (
     <span class="strip" role="img" aria-label={says}>
@@ -143,6 +135,7 @@ export function Gpus({ job }: { job: Job }) {
                             </span>
                         </div>
                     ))}
+                    {asked.data && <RankCurves of={asked.data} />}
                 </div>
             )}
         </Panel>

@@ -24,6 +24,7 @@ import { logPlaceOf } from "./evidence";
 import { FindingPanel, isWhole, retry } from "./finding";
 import { Opinions } from "./opinions";
 import { Gpus } from "./gpus";
+import { Load } from "./loadpanel";
 import { TimeLine } from "./line";
 import { Log } from "./log";
 import { Place } from "./place";
@@ -568,6 +569,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
         ["curves", w("s_curves")],
         ...(hasSamples(job) ? ([["samples", w("s_samples")]] as [string, string][]) : []),
         ["gpus", w("s_gpus")],
+        ...(job.state === "RUNNING" ? ([["load", w("s_load")]] as [string, string][]) : []),
         ["log", w("s_log")],
         ["checkpoints", w("s_ckpt")],
         ["place", w("s_place")],
@@ -600,6 +602,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                 {hasSamples(job) && <Samples job={job} />}
                 <Anatomy job={job} />
                 <Gpus job={job} />
+                {job.state === "RUNNING" && <Load job={job} />}
                 {job.attempt > 0 ? (
                     <Log
                         id={id}

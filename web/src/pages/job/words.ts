@@ -23,6 +23,7 @@ export const w = words({
     s_curves: ["Curves", "曲线"],
     s_samples: ["Samples", "样本"],
     s_gpus: ["GPU use", "GPU 利用率"],
+    s_load: ["CPU, memory, network, disk", "CPU、内存、网络、磁盘"],
     s_log: ["Log", "日志"],
     s_ckpt: ["Checkpoints", "检查点"],
     s_place: ["Place and proof", "位置与证明"],

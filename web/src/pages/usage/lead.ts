@@ -3,7 +3,7 @@
 // period before, who had what and of whom, and who waits for how many GPUs. Nothing is drawn here.
 import type { JobItem, JobWaste, Quota, UsageDealings, UsageSeries } from "../../made/api";
 import { ms } from "../../base/say";
-import { held, hours, PARTS, worked, type Part } from "./sums";
+import { held, hours, PARTS, pointsOf, worked, type Part } from "./sums";
 
 /** Whole numbers that are `sum` together: what is left over goes to the largest remainders. */
 export function wholes(values: number[], sum = 100): number[] {
@@ -39,7 +39,7 @@ export function poolShares(now: UsageSeries[], before: UsageSeries[]): PoolShare
     return now
         .filter((s) => (hours(s.capacity) ?? 0) > 0)
         .map((s) => {
-            const of = PARTS.map((k) => Math.max(0, hours(s[k]) ?? 0));
+            const of = PARTS.map((k) => Math.max(0, hours(pointsOf(s, k)) ?? 0));
             const percent = wholes(of);
             return {
                 name: s.name,

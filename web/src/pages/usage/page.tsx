@@ -14,7 +14,7 @@ import { t } from "../../words/shared";
 import { Failures } from "./failures";
 import { Lead } from "./leadview";
 import { monthsUntil, periodOf, ranIn, type Period } from "./period";
-import { held, hours, partWord, PARTS, SLOT_OF, stackOf, worked, type Part } from "./sums";
+import { held, hours, partWord, PARTS, pointsOf, SLOT_OF, stackOf, worked, type Part } from "./sums";
 import { Waste } from "./waste";
 
 const w = words({
@@ -52,7 +52,8 @@ const byWord = (b: By) => (b === "cluster" ? w("cluster") : t(b));
 const h = (v: number | null) => (v === null ? <Dash /> : short(v));
 
 function sumOf(all: UsageSeries[], k: Part | "capacity" | "unknown"): number | null {
-    const told = all.map((s) => hours(s[k])).filter((v) => v !== null);
+    const points = (s: UsageSeries) => (k === "capacity" || k === "unknown" ? s[k] : pointsOf(s, k));
+    const told = all.map((s) => hours(points(s))).filter((v) => v !== null);
     return told.length ? told.reduce((a, b) => a + b, 0) : null;
 }
 
@@ -75,8 +76,8 @@ function seriesCols(by: By, all: UsageSeries[], chosen: string | null, period: P
         num: true,
         wide,
         width: 96,
-        draw: (s) => h(hours(s[k])),
-        csv: (s) => hours(s[k]),
+        draw: (s) => h(hours(pointsOf(s, k))),
+        csv: (s) => hours(pointsOf(s, k)),
     });
     return [
         {
@@ -103,6 +104,7 @@ function seriesCols(by: By, all: UsageSeries[], chosen: string | null, period: P
         },
         { key: "share", title: "", draw: (s) => <Share s={s} most={most} />, wide: true },
         part("used", false),
+        ...(sumOf(all, "redone") ? [part("redone")] : []),
         part("held_idle", false),
         ...(whole
             ? (["blocked", "free", "draining", "broken", "foreign"] as const)
@@ -179,7 +181,7 @@ export default function Usage() {
     const all = asked.data?.series;
     const shown = all?.find((s) => s.name === of) ?? (by === "cluster" ? all?.[0] : undefined);
     const sums = all ?? [];
-    const used = (sumOf(sums, "used") ?? 0) + (sumOf(sums, "held_idle") ?? 0);
+    const used = sums.reduce((sum, s) => sum + held(s), 0);
     const capacity = sumOf(sums, "capacity");
     const cols = seriesCols(by, sums, of, period);
     return (

@@ -4,10 +4,11 @@ import type { UsageSeries, UsageTime } from "../../made/api";
 import type { StackPoint } from "../../kit/stack";
 import { words } from "../../base/words";
 
-export const PARTS = ["used", "held_idle", "blocked", "free", "draining", "broken", "foreign"] as const;
+export const PARTS = ["used", "redone", "held_idle", "blocked", "free", "draining", "broken", "foreign"] as const;
 export type Part = (typeof PARTS)[number];
 const w = words({
     p_used: ["Used", "使用"],
+    p_redone: ["Redone", "重做"],
     p_held_idle: ["Held idle", "占而未用"],
     p_blocked: ["Kept for a gang", "为大作业预留"],
     p_free: ["Free", "空闲"],
@@ -20,6 +21,7 @@ export const partWord = (k: Part) => w(`p_${k}`);
 /** How a slot of that part looks. */
 export const SLOT_OF: Record<Part, string> = {
     used: "used",
+    redone: "lost",
     held_idle: "idle",
     blocked: "blocked",
     free: "free",
@@ -27,6 +29,12 @@ export const SLOT_OF: Record<Part, string> = {
     broken: "broken",
     foreign: "foreign",
 };
+
+/** GPU-seconds of a part, point by point. What is used has two parts: steps that ran again after a failure, and the rest. */
+export function pointsOf(s: UsageSeries, k: Part): (number | null)[] {
+    if (k !== "used") return s[k];
+    return s.used.map((v, i) => (v === null ? null : Math.max(0, v - (s.redone[i] ?? 0))));
+}
 
 /** GPU-hours of a list of GPU-seconds; null where no point is known. */
 export function hours(points: (number | null)[]): number | null {
@@ -54,13 +62,14 @@ export function spans(u: Pick<UsageTime, "from" | "until" | "step_s" | "points">
 /** How many GPUs were what, on the average of each point. */
 export function stackOf(u: UsageTime, s: UsageSeries): StackPoint[] {
     const from = Date.parse(u.from);
+    const points = PARTS.map((k) => pointsOf(s, k));
     return spans(u).flatMap((span, i) =>
         span > 0
             ? [
                   {
                       at: from + i * u.step_s * 1000,
-                      parts: PARTS.map((k) => {
-                          const v = s[k]?.[i];
+                      parts: points.map((part) => {
+                          const v = part[i];
                           return v === null || v === undefined ? null : v / span;
                       }),
                   },
