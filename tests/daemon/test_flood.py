@@ -222,7 +222,7 @@ def test_a_state_dir_that_others_may_read_is_told(tmp_path):
 @needs_argusd
 def test_the_description_is_one_text_for_all(argusd):
     """Who asks for it and does not read holds no copy."""
-    readers, size = 100, len(argusd.call("GET", "/v1/openapi.json").body)
+    readers, size = 300, len(argusd.call("GET", "/v1/openapi.json").body)  # 100 MB of copies, above any noise
     assert size > 150_000  # more than the sockets hold between them
 
     def memory():
