@@ -81,7 +81,8 @@ def test_a_dead_agent_is_behind_by_so_much_and_is_told_the_gap(tmp_path):
         assert [e["kind"] for e in argusd.events()].count("agent_gap") == 1
         until(lambda: argusd.get("/v1/agent")["gap"] is None, "the gap was told")
         sent = next(b for b in agent.bodies() if b["gap"])
-        made = example_of({**sent, "events": sent["events"][:1], "figures": []}, {})
+        secrets = [e for e in sent["events"] if e["kind"].startswith("secret")]  # others may stand before them
+        made = example_of({**sent, "events": secrets[:1], "figures": []}, {})
         example = kept("examples/batch-gap.json", made)
         assert shape(example) == shape(made)
         judge(example)
