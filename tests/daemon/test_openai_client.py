@@ -13,7 +13,7 @@ import pytest
 from programs import PROGRAMS
 from test_services import Bed
 
-from argusd import PATIENCE, needs_argusd
+from argusd import PATIENCE, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -124,5 +124,7 @@ def test_the_command_line_says_the_words(bed):
     assert refused.returncode != 0 and "no version 9" in refused.stderr and "v1 can be asked" in refused.stderr
     listed = said("service", "requests", "sums")
     assert listed.returncode == 0 and "POST /v1/chat/completions" in listed.stdout and "alice" in listed.stdout, listed
-    applications = said("service", "applications")
-    assert "sums-v1" in applications.stdout and "argusd" in applications.stdout, applications
+    applications = until(
+        lambda: (a := said("service", "applications")) and "sums-v1" in a.stdout and a, "argusd has looked at Ray Serve"
+    )
+    assert "argusd" in applications.stdout, applications
