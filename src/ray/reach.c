@@ -152,6 +152,12 @@ bool reach_is_within(const struct strv *networks, const char *text)
     return reach_is_listed(networks, &ip);
 }
 
+bool reach_is_address(const char *text)
+{
+    struct ip ip;
+    return ip_from_text(text, &ip);
+}
+
 bool reach_is_same(const char *a, const char *b)
 {
     struct ip left, right;

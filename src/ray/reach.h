@@ -29,6 +29,8 @@ bool reach_allows(enum reach how, const struct strv *networks, const struct sock
 bool reach_allows_text(enum reach how, const struct strv *networks, const char *text);
 /* Does one of these networks hold the address in the text? False for what is no address. */
 bool reach_is_within(const struct strv *networks, const char *text);
+/* Is the text one address, and nothing else? */
+bool reach_is_address(const char *text);
 /* Two texts of one address; false where either is none. */
 bool reach_is_same(const char *a, const char *b);
 /* "10.0.0.0/8", "fd00::/8", or one address. ERR_BAD_REQUEST. */

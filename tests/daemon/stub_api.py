@@ -3,7 +3,8 @@
 
 Not a model of argusd: jobs change only when the test says so. Every change wakes the long-polls and streams. Faults:
 `cut_logs` (each log stream is dropped after so many events), `drop_posts` (so many POSTs are taken and not answered),
-`busy` (so many changes of a job are refused, since there is no place).
+`busy` (so many changes of a job are refused, since there is no place), `drop_jobs` (so many questions about a job are
+not answered once all its logs were told as one).
 """
 
 import base64
@@ -122,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
         path, _ = self.begin()
         if path is None:
             return
-        m = re.fullmatch(r"/v1/jobs/([^/]+)(/logs|/events|/why)?", path)
+        m = re.fullmatch(r"/v1/jobs/([^/]+)(/logs|/logs/merged|/events|/why)?", path)
         fixed = {
             "/v1/jobs": self.list_jobs,
             "/v1/nodes": lambda: self.answer(200, {"nodes": self.stub.nodes}),
@@ -142,15 +143,20 @@ class Handler(BaseHTTPRequestHandler):
             return
         elif m.group(2) == "/logs":
             (self.follow_log if self.query.get("follow") else self.read_log)(job_id)
+        elif m.group(2) == "/logs/merged":
+            self.tell_merged(job_id)
         elif m.group(2) == "/events":
             self.list_events(job_id)
         elif m.group(2) == "/why":
-            known = self.stub.jobs[job_id]
-            more = {k: known.get(k) for k in ("position", "eta", "hint", "also")}
-            self.answer(200, {"id": job_id, "state": known["state"], "hint_text": known.get("hint_text", ""), **more,
-                              "code": known["reason"]["code"], "text": known["reason"]["text"]})  # fmt: skip
+            self.tell_why(job_id)
         else:
             self.get_job(job_id)
+
+    def tell_why(self, job_id):
+        known = self.stub.jobs[job_id]
+        more = {k: known.get(k) for k in ("position", "eta", "hint", "also")}
+        self.answer(200, {"id": job_id, "state": known["state"], "hint_text": known.get("hint_text", ""), **more,
+                          "code": known["reason"]["code"], "text": known["reason"]["text"]})  # fmt: skip
 
     def list_jobs(self):
         states = self.query["state"].split(",") if "state" in self.query else None
@@ -166,6 +172,10 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, {"jobs": found[start : start + limit], "next_cursor": more})
 
     def get_job(self, job_id):
+        if self.stub.told_merged and self.stub.drop_jobs:
+            self.stub.drop_jobs -= 1
+            self.close_connection = True
+            return
         tag = self.headers.get("If-None-Match")
         if "wait" in self.query and tag == f'"{self.stub.version}"':
             with self.stub.changed:
@@ -195,6 +205,17 @@ class Handler(BaseHTTPRequestHandler):
             offset = len(log) - sum(map(len, lines[-int(self.query["tail"]) :]))
         piece = log[offset : offset + self.stub.piece]
         self.answer(200, piece, "application/octet-stream", Argus_Log_Size=str(len(log)))
+
+    def tell_merged(self, job_id):
+        """All there is, in one look."""
+        at, lines = 0, []
+        for line in self.stub.logs[job_id].splitlines(keepends=True):
+            lines.append({"source": 0, "offset": at, "cut": False, "text": line.decode().rstrip("\n")})
+            at += len(line)
+        driver = {"source": "driver", "file": None, "node": None, "rank": None, "actor": None, "skipped_bytes": 0}
+        self.stub.told_merged = True
+        self.answer(200, {"id": job_id, "attempt": 1, "sources": [driver], "lines": lines, "left_out": 0, "more": False,
+                          "ended": True, "cursor": f"1~d{at:x}"})  # fmt: skip
 
     def follow_log(self, job_id):
         last = self.headers.get("Last-Event-ID") or self.query.get("offset", "0")
@@ -290,7 +311,8 @@ class Stub:
         self.requests = []  # (method, path with query, headers, body)
         self.answers = {}  # idempotency key -> job id
         self.refuse = None  # (status, problem) for the next POST of a job
-        self.cut_logs = self.drop_posts = self.busy = 0
+        self.cut_logs = self.drop_posts = self.busy = self.drop_jobs = 0
+        self.told_merged = False
         self.piece = 1 << 16  # of the log, in one answer or event
         self.changed = threading.Condition()
         self.version = 0

@@ -5,10 +5,10 @@ runs completed, all the same."""
 import contextlib
 import http.server
 import json
-import socket
 import threading
 
 from fakeray import FakeRay
+from trackerbed import Way
 
 from argusd import Argusd, needs_argusd, until
 
@@ -17,33 +17,6 @@ pytestmark = needs_argusd
 OWN = "calls: {networks: [127.0.0.0/8]}"  # servers that users name are on this machine
 MANY = 9
 OTHERS_FIRST = 8  # in one line of eight places for all users, so many of hers would be decided before his
-
-
-class Silent:
-    """Takes connections and what comes, and says nothing until it is over."""
-
-    def __enter__(self):
-        self.listener, self.seen = socket.create_server(("127.0.0.1", 0)), 0
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
-        threading.Thread(target=self._accept, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):  # it is closed
-            while True:
-                client, _ = self.listener.accept()
-                self.seen += 1
-                threading.Thread(target=self._take, args=(client,), daemon=True).start()
-
-    @staticmethod
-    def _take(client):
-        with client, contextlib.suppress(OSError):
-            while client.recv(65536):
-                pass
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
@@ -91,7 +64,7 @@ def told(argusd, job):
 
 
 def test_others_start_and_are_completed_beside_a_server_that_never_answers(tmp_path):
-    with Silent() as silent, mlflow() as good, FakeRay() as ray, Argusd(tmp_path, ray.url, OWN) as argusd:
+    with Way(None, "hang") as silent, mlflow() as good, FakeRay() as ray, Argusd(tmp_path, ray.url, OWN) as argusd:
         hers = [run_on(argusd, silent.url, "user") for _ in range(MANY)]
         his = run_on(argusd, good.url, "admin")
         number, code = until(lambda: told(argusd, his), "his tracker is decided")

@@ -383,6 +383,16 @@ def test_followed_log_survives_cut_connections_byte_for_byte(cli, stub):
     assert p.returncode == 10
 
 
+def test_the_end_of_all_logs_as_one_is_asked_for_until_it_is_answered(cli, stub):
+    job = stub.add("j1", state="FAILED", finding={"class": "gpu_oom", "node": "node-7"})
+    stub.log(job, b"a line\n")
+    stub.drop_jobs = 2
+    p = cli.run("logs", "-f", "--source", "all", job)
+    assert "a line" in p.stdout and stub.drop_jobs == 0
+    assert p.stderr.splitlines()[-1] == "job j1 FAILED gpu_oom on node-7 (argus diagnose j1)"
+    assert p.returncode == 10
+
+
 def test_follow_outlives_a_restart_of_the_server(cli, stub, tmp_path):
     job = stub.add("j1", state="RUNNING")
     stub.log(job, b"one\n")

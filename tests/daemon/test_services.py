@@ -330,14 +330,24 @@ def events_of(bed, name):
     return [e for e in bed.argusd.get("/v1/events?limit=500")["events"] if e["object"] == f"service/{name}"]
 
 
+def two_versions(bed, name, **deploy):
+    """Version 2 has the traffic; version 1, of four GPUs, is cold."""
+    bed.serve(model="sums", name=name, gpus=4, keep="cold")
+    bed.ready(name, 1)
+    bed.serve(path=f"/v1/services/{name}:deploy", **deploy)
+    bed.ready(name, 2)
+    bed.wait(name, lambda p: not replicas_of(p, 1), "what is cold holds nothing")
+
+
+def no_room_for_both(bed, name):
+    """The same, and version 2 has all eight GPUs."""
+    two_versions(bed, name, max_ongoing_requests=4)
+    bed.act(name, "scale", replicas=2)
+    bed.ready(name, 2, replicas=2)
+
+
 def test_a_rollback_where_there_is_no_room_for_both(bed):
-    bed.serve(model="sums", name="full", gpus=4, keep="cold")
-    bed.ready("full", 1)
-    bed.serve(path="/v1/services/full:deploy", max_ongoing_requests=4)
-    bed.ready("full", 2)
-    bed.wait("full", lambda p: not replicas_of(p, 1), "what is cold holds nothing")
-    bed.act("full", "scale", replicas=2)
-    bed.ready("full", 2, replicas=2)  # all eight GPUs
+    no_room_for_both(bed, "full")
     with asked(bed, "full") as (apps, failed):
         bed.act("full", "rollback", version=1)
         bed.ready("full", 1, replicas=2)
@@ -346,18 +356,26 @@ def test_a_rollback_where_there_is_no_room_for_both(bed):
     gave = [e["text"] for e in events_of(bed, "full") if e["kind"] == "service_yielded"]
     assert gave == ["version 2 gives a lease, for which version 1 waits"], "the other one answered until then"
     bed.wait("full", lambda p: not replicas_of(p, 2), "the version that people left holds nothing")
+    # Nothing was given for what is deployed after that: it does not get the traffic before all of its replicas answer.
+    bed.argusd.call("PATCH", "/v1/services/full", {"keep": "warm"}, token="user")
+    bed.ray.settings(serve_sick=["full-v3-r2"])
+    bed.serve(path="/v1/services/full:deploy", gpus=0)
+    page = bed.wait(
+        "full",
+        lambda p: sorted(r["state"] for r in replicas_of(p, 3)) == ["CHECKING", "READY"],
+        "one of its replicas answers",
+    )
+    assert (page["current"], page["wanted"]) == (1, 3)
+    bed.act("full", "rollback", version=1)  # the deploy is called off
+    page = bed.wait("full", lambda p: not replicas_of(p, 3), "what was called off holds nothing")
+    assert [r["state"] for r in replicas_of(page, 2)] == ["WAITING"], "what is warm asks for nothing that it gave"
+    bed.ray.settings(serve_sick=[])
     bed.argusd.call("DELETE", "/v1/services/full", token="user")
     bed.wait_apps()
 
 
 def test_a_rollback_to_what_cannot_begin_gives_the_leases_back(bed):
-    bed.serve(model="sums", name="gone", gpus=4, keep="cold")
-    bed.ready("gone", 1)
-    bed.serve(path="/v1/services/gone:deploy", max_ongoing_requests=4)
-    bed.ready("gone", 2)
-    bed.wait("gone", lambda p: not replicas_of(p, 1), "what is cold holds nothing")
-    bed.act("gone", "scale", replicas=2)
-    bed.ready("gone", 2, replicas=2)  # all eight GPUs
+    no_room_for_both(bed, "gone")
     bed.ray.settings(serve_failing=["gone-v1", "gone-v1-r2"])
     with asked(bed, "gone") as (apps, failed):
         bed.act("gone", "rollback", version=1)
@@ -374,11 +392,7 @@ def test_a_rollback_to_what_cannot_begin_gives_the_leases_back(bed):
 
 
 def test_a_rollback_gives_nothing_in_vain(bed):
-    bed.serve(model="sums", name="vain", gpus=4, keep="cold")
-    bed.ready("vain", 1)
-    bed.serve(path="/v1/services/vain:deploy", gpus=1)
-    bed.ready("vain", 2)
-    bed.wait("vain", lambda p: not replicas_of(p, 1), "what is cold holds nothing")
+    two_versions(bed, "vain", gpus=1)
     # Others hold all the other GPUs: what the service has on one machine is not enough there.
     bed.serve(model="sums", name="rest", gpus=3)
     bed.serve(model="sums", name="more", gpus=1, replicas=2)

@@ -28,9 +28,10 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def page(browser, world):
-    """The list of jobs, told by the test in argusd's place; `asked` has the cursors of the pages, "" the first."""
+    """The list of jobs, told by the test in argusd's place; `asked` has the cursors of the pages, "" the first;
+    `ids` the jobs that are real, by their place."""
     page, row = browser.page(), world.argusd.all_jobs()[0]
-    page.asked = []
+    page.asked, page.ids = [], {}
 
     def answer(route):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(route.request.url).query)
@@ -38,7 +39,7 @@ def page(browser, world):
         if limit == PAGE:
             page.asked.append(query.get("cursor", [""])[0])
         last = min(ALL, first + limit)
-        jobs = [{**row, "id": f"job-{i}", "name": f"job {i}"} for i in range(first, last)]
+        jobs = [{**row, "id": page.ids.get(i, f"job-{i}"), "name": f"job {i}"} for i in range(first, last)]
         body = {"jobs": jobs, "next_cursor": str(last) if last < ALL else None, "total": ALL, "states": {}}
         route.fulfill(body=json.dumps(body), content_type="application/json")
 
@@ -83,6 +84,28 @@ def test_another_question_begins_at_its_first_page(page):
     page.click(".vhead button:has-text('Job')")
     page.wait_for_url("**sort=-name**")
     page.wait_for_selector(".head:has-text('1,000 of 10,000 jobs')")
+    page.context.close()
+
+
+def test_a_change_while_another_page_comes_is_shown(page, world):
+    script, keys = world.holds()
+    job = page.ids[PAGE + 500] = world.submit("held", script, name="held", n_gpus_per_node=1, **keys)
+    world.argusd.wait_state(job, "RUNNING")
+    scroll(page, "e.scrollHeight")
+    page.wait_for_selector(".head:has-text('2,000 of 10,000 jobs')")
+    held = []
+    page.route(lambda url: f"cursor={2 * PAGE}" in url, lambda route: held.append(route))
+    while not held:  # while the page before it is asked for anew, nothing is asked for by scrolling
+        scroll(page, "0")
+        scroll(page, "e.scrollHeight")
+        page.evaluate("new Promise(requestAnimationFrame)")
+    assert world.argusd.call("POST", f"/v1/jobs/{job}:stop", token="user").status in (200, 202)
+    world.argusd.wait_over(job)
+    page.evaluate("new Promise((done) => setTimeout(done, 4000))")  # behind the 1.5 s until it is asked anew
+    with page.expect_request(lambda r: f"cursor={PAGE}&" in r.url + "&"):
+        held[0].fallback()
+    page.wait_for_selector(".head:has-text('3,000 of 10,000 jobs')")
+    page.unroute_all(behavior="ignoreErrors")
     page.context.close()
 
 

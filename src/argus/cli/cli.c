@@ -107,6 +107,13 @@ int cli_get_job(struct cli *cli, const char *id, json_t **ret, struct err *err)
     return client_get(cli->client, path, ret, err);
 }
 
+int cli_get_followed(struct cli *cli, const char *id, json_t **ret, struct err *err)
+{
+    _cleanup_(freep) char *path = cli_job_path(id, "");
+    const struct request request = {.path = path, .tries = 10};
+    return client_json(cli->client, &request, ret, err);
+}
+
 int cli_catch_interrupt(struct cli *cli, struct err *err)
 {
     sigset_t set;

@@ -62,6 +62,8 @@ void cli_emit(struct cli *cli, const json_t *v, int output);
 char *cli_job_path(const char *id, const char *rest);
 /* One job by id, name or unique prefix. */
 must_check int cli_get_job(struct cli *cli, const char *id, json_t **ret, struct err *err);
+/* The same at the end of what was followed: a server that is away is asked again, ten times. */
+must_check int cli_get_followed(struct cli *cli, const char *id, json_t **ret, struct err *err);
 
 /* Ctrl-C and SIGTERM become a descriptor that ends waits with -EINTR, from here to the end. */
 must_check int cli_catch_interrupt(struct cli *cli, struct err *err);

@@ -237,10 +237,7 @@ static int follow_step(struct follow *f, struct err *err)
 static int follow_finish(struct follow *f, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *job = NULL;
-    char *path = cli_job_path(f->id, "");
-    struct request request = {.path = path, .tries = 10};
-    int r = client_json(f->cli->client, &request, &job, err);
-    free(path);
+    int r = cli_get_followed(f->cli, f->id, &job, err);
     if (r < 0)
         return r;
     if (!jobview_is_terminal(member_str(job, "state"))) {

@@ -204,7 +204,7 @@ static int merged_step(struct mergedlog *g, struct err *err)
 static int merged_finish(struct mergedlog *g, struct err *err)
 {
     _cleanup_(json_unrefp) json_t *job = NULL;
-    int r = cli_get_job(g->cli, g->id, &job, err);
+    int r = cli_get_followed(g->cli, g->id, &job, err);
     if (r < 0)
         return r;
     struct when w = cli_when(g->cli, false);

@@ -54,6 +54,14 @@ static void cell_size(struct table *t, enum style style, const json_t *v)
         table_add(t, style, NULL);
 }
 
+static void cell_ratio(struct table *t, enum style style, const json_t *v)
+{
+    if (json_is_number(v))
+        table_addf(t, style, "%.0f%%", 100 * json_number_value(v));
+    else
+        table_add(t, style, NULL);
+}
+
 void cell_add(struct table *t,
               const struct column *column,
               const json_t *item,
@@ -80,6 +88,9 @@ void cell_add(struct table *t,
         break;
     case CELL_SIZE:
         cell_size(t, column->style, v);
+        break;
+    case CELL_RATIO:
+        cell_ratio(t, column->style, v);
         break;
     case CELL_LIST:
         cell_list(t, column->style, v);

@@ -30,6 +30,7 @@ enum cell {
     CELL_NUMBER, /* 0 when it is missing */
     CELL_VALUE,  /* a number, "-" when there is none */
     CELL_SIZE,   /* bytes as "1.5 GiB" */
+    CELL_RATIO,  /* 0.37 as "37%" */
     CELL_LIST,   /* texts as "a,b" */
     CELL_USE,    /* "4/8": what is used of what may be, which is `most` */
 };

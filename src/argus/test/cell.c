@@ -49,6 +49,8 @@ static void test_kinds(void **state)
     check(CELL_SIZE, "bytes", NULL, "1.5 KiB");
     check(CELL_SIZE, "rate", NULL, "2.5 KiB");
     check(CELL_SIZE, "huge", NULL, size_text(1000000000000000000, size));
+    check(CELL_RATIO, "real", NULL, "25%");
+    check(CELL_RATIO, "whole", NULL, "1200%");
     check(CELL_LIST, "list", NULL, "a,b,?");
     check(CELL_USE, "in.used", "in.most", "4/8");
     check(CELL_USE, "in.half", "in.gone", "4.5/-");
@@ -63,6 +65,7 @@ static void test_missing(void **state)
         check(CELL_TIME, keys[i], NULL, "-");
         check(CELL_VALUE, keys[i], NULL, "-");
         check(CELL_SIZE, keys[i], NULL, "-");
+        check(CELL_RATIO, keys[i], NULL, "-");
         check(CELL_LIST, keys[i], NULL, "-");
         check(CELL_NUMBER, keys[i], NULL, "0");
         check(CELL_USE, keys[i], keys[i], "0/-");

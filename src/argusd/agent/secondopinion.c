@@ -250,7 +250,6 @@ static void second_ask_about(struct secondopinion *s, const struct job *job)
 static void second_pass_over(struct secondopinion *s)
 {
     s->told.passed_over++;
-    second_save(s);
     second_drop(s);
     second_look(s);
 }

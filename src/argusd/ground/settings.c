@@ -402,21 +402,20 @@ static void check_notebooks(const struct settings *s, const struct node *root, s
                      MESSAGE_ARGS(MESSAGE_STR("listen", str_or(s->notebooks_listen, ""))));
 }
 
-/* Host and port of an http URL; the port is 0 when it names none. */
-static void split_url(const char *url, char *host, size_t size, int *ret_port)
+/* The port of an http URL; 0 when it names none. */
+static int settings_port_of(const char *url)
 {
     const char *begin = strstr(url, "://");
     begin = begin ? begin + 3 : url;
     size_t brackets = *begin == '[' ? strcspn(begin, "]") : 0; /* of an IPv6 address */
     size_t n = brackets + strcspn(begin + brackets, "/:");
     int64_t port = 0;
-    text_printf_to(host, size, "%.*s", (int)n, begin); /* cut: no host of ours */
     if (begin[n] == ':') {
         _cleanup_(freep) char *digits = xstrndup(begin + n + 1, strcspn(begin + n + 1, "/"));
         if (str_to_int(digits, 1, 65535, &port, NULL) < 0)
             port = 0;
     }
-    *ret_port = (int)port;
+    return (int)port;
 }
 
 /* A head of ours listens where ray.head.port and ray.address say. */
@@ -425,15 +424,14 @@ static void add_head_ports(const struct settings *s,
                            struct pairs *all,
                            struct problems *ps)
 {
-    char text[16], host[256];
-    int dashboard;
+    char text[16];
+    int dashboard = settings_port_of(s->ray_address);
     text_printf(text, "%d", (int)s->head_port);
     if (!pairs_find(all, "gcs"))
         pairs_set(all, "gcs", text);
     else if (node_find(node_find(node_find(root, "ray"), "head"), "port") &&
              strcmp(pairs_find(all, "gcs"), text) != 0)
         settings_complain(root, ps, "ports", "conf_gcs_twice", MESSAGE_NO_ARGS);
-    split_url(s->ray_address, host, sizeof(host), &dashboard);
     text_printf(text, "%d", dashboard);
     if (dashboard && !pairs_find(all, "dashboard"))
         pairs_set(all, "dashboard", text);
@@ -457,9 +455,6 @@ static void check_ports(struct settings *s, const struct node *root, struct prob
 
 static void check_head(const struct settings *s, const struct node *root, struct problems *ps)
 {
-    char host[256];
-    int port;
-    split_url(s->ray_address, host, sizeof(host), &port);
     if (!s->head_managed)
         return;
     struct err err = {0};
@@ -469,7 +464,7 @@ static void check_head(const struct settings *s, const struct node *root, struct
         settings_complain_of(root, ps, "ray.head.host", &err);
     if (s->head_ssh_host && nodespec_check_host(s->head_ssh_host, &err) < 0)
         settings_complain_of(root, ps, "ray.head.ssh.host", &err);
-    if (!port)
+    if (!settings_port_of(s->ray_address))
         settings_complain(root, ps, "ray", "conf_head_port", MESSAGE_NO_ARGS);
     if (s->head_ray_bin && *s->head_ray_bin != '/')
         settings_complain(root, ps, "ray", "conf_ray_bin", MESSAGE_NO_ARGS);

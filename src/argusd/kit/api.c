@@ -60,6 +60,15 @@ void api_answer_problems(struct http_req *req, const struct problems *ps)
 
 /* ---- what a request asks ---- */
 
+int api_check_attempt(const struct job *job, int64_t k, struct err *err)
+{
+    if (k <= job->n_attempts || !job->n_attempts)
+        return 0;
+    return message_refuse(
+        err, ERR_NOT_FOUND, "no_attempt",
+        MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_NUM("attempts", job->n_attempts)));
+}
+
 int api_read_time(const struct http_req *req,
                   const char *name,
                   usec_t now,

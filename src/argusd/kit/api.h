@@ -137,6 +137,9 @@ struct api_eyes {
  * only who sees everything sees it. eyes is a struct api_eyes. */
 bool api_sees_job(const char *id, void *eyes);
 
+/* Has the job this attempt, or none yet? ERR_NOT_FOUND. */
+must_check int api_check_attempt(const struct job *job, int64_t k, struct err *err);
+
 /* A query parameter that is a time, or a span before now ("2h"); *ret stays if it is absent, and is
  * not 0 else, which means none. ERR_BAD_REQUEST. */
 must_check int api_read_time(const struct http_req *req,

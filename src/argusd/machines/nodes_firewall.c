@@ -3,8 +3,8 @@
  * the addresses that the registry and Ray's list have for its words; see nodes.h.
  *
  * What is not known is said and never left open: a port's sources are all that may reach it. */
-#include <arpa/inet.h>
 #include <assert.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +14,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "ray/reach.h"
 
 enum { SSH_PORT = 22, ANY_PORT = 9, NETWORK_MAX = 64 };
 
@@ -30,12 +31,6 @@ struct wall {
 
 /* ---- addresses ---- */
 
-static bool is_address(const char *s)
-{
-    unsigned char bytes[16];
-    return inet_pton(AF_INET, s, bytes) == 1 || inet_pton(AF_INET6, s, bytes) == 1;
-}
-
 static int check_network(const char *s, size_t len, struct err *err)
 {
     char text[NETWORK_MAX];
@@ -46,7 +41,8 @@ static int check_network(const char *s, size_t len, struct err *err)
     if (slash)
         *slash = 0;
     int64_t most = strchr(text, ':') ? 128 : 32;
-    if (fits && is_address(text) && (!slash || str_to_int(slash + 1, 1, most, &bits, NULL) == 0))
+    if (fits && reach_is_address(text) &&
+        (!slash || str_to_int(slash + 1, 1, most, &bits, NULL) == 0))
         return 0;
     _cleanup_(freep) char *shown = xstrndup(s, fits ? len : NETWORK_MAX);
     return message_refuse(err, ERR_BAD_REQUEST, "no_network",
@@ -72,7 +68,7 @@ static int nodes_firewall_take_given(struct wall *w,
 /* What a machine sends to itself does not come by its network. */
 static void take_address(struct wall *w, enum side side, const char *address)
 {
-    if (!address || !is_address(address))
+    if (!address || !reach_is_address(address))
         w->is_unknown[side] = true;
     else if (strcmp(address, w->nr->row->address) != 0 && !strv_has(&w->of[side], address))
         strv_add(&w->of[side], address);
@@ -233,6 +229,15 @@ static bool is_strange(const struct wall *w, enum ports_key k, const char *own)
     return true;
 }
 
+static struct nodes_port firewall_port(const struct noderun *nr, enum ports_key k)
+{
+    const struct ports_row *row = ports_row(k);
+    return (struct nodes_port){
+        .key = row->key,
+        .from = row->from,
+        .port = ports_at(&nr->nodes->p.settings->ports, k, nr->row->place).first};
+}
+
 size_t nodes_strange_ports(const struct noderun *nr, struct nodes_port ret[static PORTS_COUNT])
 {
     struct wall w = {.nr = nr};
@@ -244,12 +249,9 @@ size_t nodes_strange_ports(const struct noderun *nr, struct nodes_port ret[stati
     if (t.local || !*own || str_eq(own, nr->row->address))
         return 0;
     nodes_firewall_take_nodes(&w);
-    for (int k = 0; k < PORTS_COUNT; k++) {
-        const struct ports_row *row = ports_row((enum ports_key)k);
-        int port = ports_at(&nr->nodes->p.settings->ports, (enum ports_key)k, nr->row->place).first;
+    for (int k = 0; k < PORTS_COUNT; k++)
         if (is_strange(&w, (enum ports_key)k, own))
-            ret[n++] = (struct nodes_port){.key = row->key, .from = row->from, .port = port};
-    }
+            ret[n++] = firewall_port(nr, (enum ports_key)k);
     for (int s = 0; s < SIDES; s++)
         strv_release(&w.of[s]);
     return n;
@@ -284,18 +286,15 @@ size_t nodes_peer_ports(const struct noderun *nr,
     const char *head = *known ? known : str_or(nr->nodes->p.settings->head_host, "");
     char own[NETWORK_MAX];
     size_t n = 0;
-    if (!is_address(to) || !is_address(from) || str_eq(to, from))
+    if (!reach_is_address(to) || !reach_is_address(from) || str_eq(to, from))
         return 0;
     find_own_address(to, own, sizeof(own));
-    struct peer_sides also = {.may_be_head =
-                                  peer->row->is_head || !is_address(head) || str_eq(head, from),
+    struct peer_sides also = {.may_be_head = peer->row->is_head || !reach_is_address(head) ||
+                                             str_eq(head, from),
                               .may_be_argusd = !*own || str_eq(own, from)};
-    for (int k = 0; k < PORTS_COUNT; k++) {
-        const struct ports_row *row = ports_row((enum ports_key)k);
-        int port = ports_at(&nr->nodes->p.settings->ports, (enum ports_key)k, nr->row->place).first;
+    for (int k = 0; k < PORTS_COUNT; k++)
         if (is_closed_to_peer(nr, (enum ports_key)k, also))
-            ret[n++] = (struct nodes_port){.key = row->key, .from = row->from, .port = port};
-    }
+            ret[n++] = firewall_port(nr, (enum ports_key)k);
     return n;
 }
 

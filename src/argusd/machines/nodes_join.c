@@ -4,7 +4,7 @@
  * One act at a time per node, each an asynchronous call that ends in one event. A start waits
  * for the head and for its turn (nodes.joins); probes share nodes.looks with the looks. An act
  * that was under way when argusd ended is begun again: all of them may come twice. */
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "core/job/share.h"
 #include "fsroot/attempt/install.h"
+#include "ray/reach.h"
 
 static const usec_t PROBE_LIMIT = 30 * USEC_SEC;
 static const usec_t START_LIMIT = 240 * USEC_SEC; /* `ray start` on a machine that is busy */
@@ -203,9 +204,7 @@ static bool resolve(struct noderun *nr)
 {
     static const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     const struct nodespec *spec = &nr->row->spec;
-    unsigned char address[16];
-    bool literal = inet_pton(AF_INET, spec->host, address) == 1 ||
-                   inet_pton(AF_INET6, spec->host, address) == 1;
+    bool literal = reach_is_address(spec->host);
     if (nr->row->is_head)
         return false; /* argus.yaml says it */
     if (literal || spec->proxy_jump) {

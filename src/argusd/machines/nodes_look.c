@@ -221,9 +221,8 @@ static void take_rdma(struct noderun *nr, const struct rdma_counts *now)
  * its start was not seen to the end. */
 static void nodes_look_take_address(struct noderun *nr, const struct raylet_look *r)
 {
-    bool is_known = reach_is_same(nr->row->address, nr->row->address); /* a name is no address */
-    if (is_known || !reach_is_same(r->facts.node_ip, r->facts.node_ip))
-        return;
+    if (reach_is_address(nr->row->address) || !reach_is_address(r->facts.node_ip))
+        return; /* a name is no address */
     text_copy(nr->row->address, r->facts.node_ip);
     nodes_save(nr);
 }

@@ -31,13 +31,13 @@ static void write_networks(const char *ray, struct buf *out)
 {
     struct strv v = {0};
     ownnets_find(inventory_is_here(ray), &v);
+    _cleanup_(freep) char *list = strv_join(&v, "\", \"");
     if (v.n)
-        (void)buf_adds(out,
+        (void)buf_addf(out,
                        "  # where nodes that joined Ray by themselves are asked for their figures: "
                        "this machine's networks\n"
-                       "  networks: ["); /* all of it fits */
-    for (size_t i = 0; i < v.n; i++)
-        (void)buf_addf(out, "%s\"%s\"%s", i ? ", " : "", v.v[i], i + 1 < v.n ? "" : "]\n");
+                       "  networks: [\"%s\"]\n",
+                       list); /* it fits */
     strv_release(&v);
 }
 

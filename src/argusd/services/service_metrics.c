@@ -57,11 +57,9 @@ struct metrics_walk {
 static const struct served *metrics_next_service(struct metrics_walk *w)
 {
     const struct served *s;
-    while ((s = serving_next(w->sv, &w->pos))) {
-        const struct access_thing thing = service_thing(s);
-        if (!s->removed && access_check(w->who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0)
+    while ((s = serving_next(w->sv, &w->pos)))
+        if (!s->removed && service_is_seen(s, w->who))
             break;
-    }
     return s;
 }
 

@@ -484,20 +484,6 @@ static const struct field application_rows[] = {
 static const struct field_table application_table =
     FIELD_TABLE("ServeApplication", application_rows, application_page);
 
-/* One of a service is shown to whom the service is. */
-static bool application_is_seen(const struct api *a,
-                                const struct access_who *who,
-                                const char *app,
-                                bool *ret_ours)
-{
-    const struct served *s = serving_owner_of(a->serving, app);
-    *ret_ours = s != NULL;
-    if (!s)
-        return true;
-    struct access_thing thing = service_thing(s);
-    return access_check(who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0;
-}
-
 static void services_applications(struct http_req *req, void *app)
 {
     struct api *a = app;
@@ -510,14 +496,14 @@ static void services_applications(struct http_req *req, void *app)
     jout_open(&j, "applications", '[');
     for (size_t i = 0; l && i < l->n_apps; i++) {
         const struct serve_seen *s = &l->apps[i];
-        bool ours;
-        if (!application_is_seen(a, &who, s->name, &ours))
-            continue;
+        const struct served *of = serving_owner_of(a->serving, s->name);
+        if (of && !service_is_seen(of, &who))
+            continue; /* others' are shown to everybody */
         const struct application_page page = {.name = s->name,
                                               .route = s->route,
                                               .status = serve_status_to_string(s->status),
                                               .made_by = s->imperative ? "program"
-                                                         : ours        ? "argusd"
+                                                         : of          ? "argusd"
                                                                        : "list",
                                               .replicas = s->running};
         field_to_json(&application_table, &page, FIELD_ALL, FIELD_PAGE, &j, NULL);

@@ -26,6 +26,12 @@ struct access_thing service_thing(const struct served *s)
         .kind = ACCESS_KIND_SERVICE, .name = s->name, .owner = s->owner, .project = s->project};
 }
 
+bool service_is_seen(const struct served *s, const struct access_who *who)
+{
+    const struct access_thing thing = service_thing(s);
+    return access_check(who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0;
+}
+
 void serving_note(const struct served *s, const struct serving_said *said)
 {
     struct access_thing thing = service_thing(s);
@@ -404,7 +410,8 @@ int serving_roll_back(struct serving *sv,
     s->stopped = false;
     bool goes_on_asleep = s->asleep_at && v->n == s->current;
     if (goes_on_asleep || service_version_is_ready(s, v)) {
-        s->yields_to = 0; /* there is room for both */
+        if (v->n != s->current) /* else a deploy is called off, and what was given stays given */
+            s->yields_to = 0;   /* there is room for both */
         service_switch(v, "service_rolled_back", actor);
         return 0;
     }
@@ -488,15 +495,18 @@ static int64_t service_free_number(const struct service_version *v)
     }
 }
 
-/* The one that goes first: not ready before ready, the highest number. */
+bool service_unit_goes_first(const struct service_unit *a, const struct service_unit *b)
+{
+    bool ready_a = a->state == SERVE_UNIT_READY, ready_b = b->state == SERVE_UNIT_READY;
+    return ready_a != ready_b ? ready_b : a->k > b->k;
+}
+
 static struct service_unit *service_last_unit(const struct service_version *v)
 {
     struct service_unit *last = NULL;
     for (size_t i = 0; i < v->n_units; i++) {
         struct service_unit *u = v->units[i];
-        bool worse = last && (u->state == SERVE_UNIT_READY) < (last->state == SERVE_UNIT_READY);
-        bool same = last && (u->state == SERVE_UNIT_READY) == (last->state == SERVE_UNIT_READY);
-        if (!u->leaves && (!last || worse || (same && u->k > last->k)))
+        if (!u->leaves && (!last || service_unit_goes_first(u, last)))
             last = u;
     }
     return last;

@@ -79,7 +79,8 @@ struct served {
     int64_t last;                      /* the highest number that was given */
     int64_t replicas;                  /* of the version that has the traffic, or is to get it */
     int64_t yields_to, yielded; /* the version that was rolled back to, and how many leases the one
-                                   before it has given for it; void once another one is wanted */
+                                   before it has given for it; void once another one has the
+                                   traffic, or is wanted before this one has it */
     bool stopped, removed;
     usec_t created_at, changed_at, switched_at;
     usec_t idle;      /* it sleeps after so long without a request; 0: never */
@@ -133,6 +134,7 @@ const struct served *serving_find(const struct serving *sv, const char *name);
 const struct served *serving_next(const struct serving *sv, size_t *pos);
 const struct service_version *service_find_version(const struct served *s, int64_t n);
 struct access_thing service_thing(const struct served *s);
+bool service_is_seen(const struct served *s, const struct access_who *who); /* who may see it */
 
 /* It has the traffic, and its service sleeps. */
 bool service_version_sleeps(const struct service_version *v);

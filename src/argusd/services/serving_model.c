@@ -128,9 +128,7 @@ bool serving_keeps(const struct registry_entry *e,
             if (!model_is_kept(v) || !str_eq(v->spec.model_path, e->path) ||
                 !str_eq(v->spec.model, ref))
                 continue;
-            const struct access_thing thing = service_thing(s);
-            bool sees = access_check(who, ACCESS_SERVICE_SEE, "see", &thing, NULL) == 0;
-            *ret = (struct registry_keeper){sees ? s->name : "", v->n};
+            *ret = (struct registry_keeper){service_is_seen(s, who) ? s->name : "", v->n};
             return true;
         }
     return false;

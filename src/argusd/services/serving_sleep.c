@@ -61,7 +61,7 @@ static void sleep_end(struct served *s, const char *actor)
 {
     const struct service_version *v = service_find_version(s, s->current);
     s->asleep_at = 0;
-    s->woken_at = v && sleep_see(s, v).answers ? 0 : clock_wall(); /* it has not let go yet */
+    s->woken_at = v && service_version_answers(v) ? 0 : clock_wall(); /* it has not let go yet */
     s->quiet_since = clock_mono();
     service_changed(s);
     serving_note(s, &(struct serving_said){.kind = "service_woken", .actor = actor});

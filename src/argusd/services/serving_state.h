@@ -54,6 +54,8 @@ void serving_note(const struct served *s, const struct serving_said *said);
 
 /* It was never ready and never will be: replicas of it are wanted no more. */
 void serving_give_up(struct service_version *v, const char *code, const char *text);
+/* Where one of the two has to go, a goes: not ready before ready, the highest number. */
+bool service_unit_goes_first(const struct service_unit *a, const struct service_unit *b);
 /* It is given up once its replicas have failed often enough: it never was ready, or what answers
  * has given leases for it, and would get them back. */
 bool service_may_give_up(const struct service_version *v);

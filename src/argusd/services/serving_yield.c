@@ -66,11 +66,17 @@ static struct serve_yield_seen yield_see(const struct service_version *from,
     return y;
 }
 
+/* The version that gives its leases for v, which has not the traffic yet; NULL: none does. What
+ * is deployed after a rollback is not what was rolled back to: nothing is given for it. */
+static const struct service_version *yield_giver(const struct service_version *v)
+{
+    const struct served *s = v->of;
+    return v->n == s->wanted && v->n == s->yields_to ? yield_from(s) : NULL;
+}
+
 bool serving_yield_is_at_stake(const struct service_version *v)
 {
-    const struct service_version *from = yield_from(v->of);
-    return from && from != v && v->n == v->of->wanted && v->of->yielded &&
-           !service_version_answers(v);
+    return yield_giver(v) && v->of->yielded && !service_version_answers(v);
 }
 
 void serving_yield_scaled(struct served *s, int64_t fewer)
@@ -81,26 +87,19 @@ void serving_yield_scaled(struct served *s, int64_t fewer)
 
 bool serving_yield_suffices(const struct service_version *v)
 {
-    const struct served *s = v->of;
-    const struct service_version *from = yield_from(s);
-    if (!from || from == v || v->n != s->wanted)
+    const struct service_version *from = yield_giver(v);
+    if (!from)
         return false;
     const struct serve_yield_seen y = yield_see(from, v);
-    return serve_yield_is_over(&y, s->yielded);
+    return serve_yield_is_over(&y, v->of->yielded);
 }
 
 /* ---- whose lease ---- */
 
 struct yield_sum {
-    struct service_unit *last; /* what goes first: not ready before ready, the highest number */
+    struct service_unit *last; /* what goes first */
     double gpus, cpus, memory, n;
 };
-
-static bool yield_is_worse(const struct service_unit *a, const struct service_unit *b)
-{
-    bool ready_a = a->state == SERVE_UNIT_READY, ready_b = b->state == SERVE_UNIT_READY;
-    return ready_a != ready_b ? ready_b : a->k > b->k;
-}
 
 /* What its replicas hold on that machine; NULL: on all of them. */
 static struct yield_sum yield_held_on(const struct service_version *from, const char *node)
@@ -114,7 +113,7 @@ static struct yield_sum yield_held_on(const struct service_version *from, const 
         sum.gpus += serve_spec_gpus(&from->spec);
         sum.cpus += serve_spec_cpus(&from->spec);
         sum.memory += (double)from->spec.memory;
-        if (!sum.last || yield_is_worse(u, sum.last))
+        if (!sum.last || service_unit_goes_first(u, sum.last))
             sum.last = u;
     }
     return sum;

@@ -94,10 +94,7 @@ void idempotency_note(struct api *a,
 
 void api_restore_idempotency(struct api *a, const struct store_idempotency *row)
 {
-    struct keybook_key made = {.at = row->at};
-    _cleanup_(freep) char *job = made.job_id = xstrdup(row->job_id);
-    memcpy(made.body, row->body_hash, HASH_BYTES);
-    keybook_add(a->keys, row->user, row->key, &made);
+    keybook_add(a->keys, row->user, row->key, row->body_hash, row->job_id, row->at);
 }
 
 void api_forget(struct api *a)

@@ -11,12 +11,8 @@
 static const usec_t KEYBOOK_AGES[] = {USEC_DAY, 60 * USEC_MIN, 10 * USEC_MIN, USEC_MIN};
 
 struct keybook {
-    struct map *by_user; /* struct keybook_share */
+    struct map *by_user; /* of maps: struct keybook_key */
     size_t count;        /* keys of all users */
-};
-
-struct keybook_share {
-    struct map *keys; /* struct keybook_key */
 };
 
 static struct map *keybook_map(void)
@@ -40,18 +36,17 @@ static void keybook_key_free(struct keybook_key *k)
     free(k);
 }
 
-static void keybook_share_free(struct keybook_share *share)
+static void keybook_share_free(struct map *share)
 {
     struct keybook_key *k;
-    for (size_t pos = 0; (k = map_next(share->keys, &pos, NULL));)
+    for (size_t pos = 0; (k = map_next(share, &pos, NULL));)
         keybook_key_free(k);
-    map_free(share->keys);
-    free(share);
+    map_free(share);
 }
 
 void keybook_free(struct keybook *kb)
 {
-    struct keybook_share *share;
+    struct map *share;
     if (!kb)
         return;
     for (size_t pos = 0; (share = map_next(kb->by_user, &pos, NULL));)
@@ -62,69 +57,65 @@ void keybook_free(struct keybook *kb)
 
 const struct keybook_key *keybook_find(const struct keybook *kb, const char *user, const char *key)
 {
-    const struct keybook_share *share = map_find(kb->by_user, user);
-    return share ? map_find(share->keys, key) : NULL;
+    const struct map *share = map_find(kb->by_user, user);
+    return share ? map_find(share, key) : NULL;
 }
 
 void keybook_add(struct keybook *kb,
                  const char *user,
                  const char *key,
-                 const struct keybook_key *made)
+                 const unsigned char body[static HASH_BYTES],
+                 const char *job_id,
+                 usec_t at)
 {
-    struct keybook_share *share = map_find(kb->by_user, user);
+    struct map *share = map_find(kb->by_user, user);
     struct keybook_key *k = xcalloc(1, sizeof(*k));
     if (!share) {
-        share = xcalloc(1, sizeof(*share));
-        share->keys = keybook_map();
+        share = keybook_map();
         (void)map_set(kb->by_user, user, share); /* there was none */
     }
-    memcpy(k->body, made->body, HASH_BYTES);
-    k->job_id = xstrdup(made->job_id);
-    k->at = made->at;
-    struct keybook_key *old = map_set(share->keys, key, k);
+    memcpy(k->body, body, HASH_BYTES);
+    k->job_id = xstrdup(job_id);
+    k->at = at;
+    struct keybook_key *old = map_set(share, key, k);
     kb->count += !old;
     keybook_key_free(old);
 }
 
 size_t keybook_count(const struct keybook *kb, const char *user)
 {
-    const struct keybook_share *share = user ? map_find(kb->by_user, user) : NULL;
-    return !user ? kb->count : share ? map_count(share->keys) : 0;
+    const struct map *share = user ? map_find(kb->by_user, user) : NULL;
+    return !user ? kb->count : share ? map_count(share) : 0;
 }
 
 /* The user who has most; NULL: nobody has any. Borrowed until the book changes. */
 static const char *keybook_greatest(const struct keybook *kb)
 {
-    const struct keybook_share *share;
+    const struct map *share;
     const char *user, *best = NULL;
     size_t most = 0;
     for (size_t pos = 0; (share = map_next(kb->by_user, &pos, &user));)
-        if (map_count(share->keys) > most) {
-            most = map_count(share->keys);
+        if (map_count(share) > most) {
+            most = map_count(share);
             best = user;
         }
     return best;
 }
 
+/* He has keys: it is called where there are too many. */
 static void keybook_forget(struct keybook *kb, const char *user, usec_t before)
 {
-    struct keybook_share *share = map_find(kb->by_user, user);
-    struct map *kept = keybook_map();
+    struct map *share = map_find(kb->by_user, user), *kept = keybook_map();
     struct keybook_key *k;
     const char *key;
-    for (size_t pos = 0; share && (k = map_next(share->keys, &pos, &key));)
+    for (size_t pos = 0; (k = map_next(share, &pos, &key));)
         if (k->at >= before) {
             (void)map_set(kept, key, k); /* each is there once */
         } else {
             keybook_key_free(k);
             kb->count--;
         }
-    if (!share) {
-        map_free(kept);
-        return;
-    }
-    map_free(share->keys);
-    share->keys = kept;
+    map_free(map_set(kb->by_user, user, kept));
 }
 
 int keybook_make_room(struct keybook *kb, const char *user, usec_t now, keybook_f forgot, void *arg)

@@ -28,7 +28,9 @@ const struct keybook_key *keybook_find(const struct keybook *kb, const char *use
 void keybook_add(struct keybook *kb,
                  const char *user,
                  const char *key,
-                 const struct keybook_key *made);
+                 const unsigned char body[static HASH_BYTES],
+                 const char *job_id,
+                 usec_t at);
 size_t keybook_count(const struct keybook *kb, const char *user); /* NULL: of all users */
 
 /* This user's keys that are older than `before` are forgotten. */

@@ -25,9 +25,8 @@ static void keybook_on_forgot(const char *user, usec_t before, void *arg)
 
 static void keybook_put(struct keybook *kb, const char *user, const char *key, usec_t at)
 {
-    char job[] = "job-1";
-    struct keybook_key made = {.body = {1}, .job_id = job, .at = at};
-    keybook_add(kb, user, key, &made);
+    static const unsigned char body[HASH_BYTES] = {1};
+    keybook_add(kb, user, key, body, "job-1", at);
 }
 
 /* n keys, all of that moment. */

@@ -32,7 +32,6 @@ struct task {
     findings_f done;
     void *arg;    /* owned */
     usec_t until; /* mono: so long somebody waits */
-    char *user;   /* of the job; NULL: of a row, which does not tell */
     struct userlines_place place;
     struct userlines *line; /* where the place is, or was */
     bool is_lost;           /* made; the row of its job could not be read, and is asked for again */
@@ -65,7 +64,6 @@ static void findings_task_free(struct task *t)
 {
     diagnosis_release(&t->d);
     free(t->given_word);
-    free(t->user);
     free(t->arg);
     free(t);
 }
@@ -101,12 +99,13 @@ static void remove_task(struct task *t)
     findings_task_free(t);
 }
 
+/* A row does not tell whose it is. */
 static void findings_join(struct task *t, struct userlines *line)
 {
     if (t->line)
         userlines_leave(t->line, &t->place);
     t->line = line;
-    userlines_join(line, &t->place, t->user);
+    userlines_join(line, &t->place, t->l ? t->l->job->user : NULL);
 }
 
 static void findings_append(struct task *t)
@@ -512,7 +511,6 @@ void findings_ask(struct findings *fs,
     const struct job *j = l->job;
     t->job_seq = j->seq;
     t->l = l;
-    t->user = xstrdup(j->user);
     t->done = done_f;
     t->arg = arg;
     t->until = clock_mono() + FINDINGS_PATIENCE;
@@ -551,7 +549,6 @@ void findings_note(struct findings *fs, struct live *l, const struct finding *fo
     t->is_note = true;
     t->job_seq = l->job->seq;
     t->l = l;
-    t->user = xstrdup(l->job->user);
     t->d.job = xstrdup(l->job->id);
     t->d.k = l->job->n_attempts;
     t->d.whole = text.failed ? NULL : xstrdup(buf_str(&text));
@@ -577,9 +574,9 @@ void findings_tick(struct findings *fs, usec_t mono)
     for (struct task *t = fs->first; t; t = t->next)
         if (t->l && !t->is_note && !findings_is_moot(t) && mono >= t->until) {
             put_owed(t); /* in the batch of the end that goes on without it */
-            findings_answer(t, NULL);
             if (!t->place.goes_on)
                 findings_join(t, &fs->late);
+            findings_answer(t, NULL);
         } else if (t->is_lost && !store_is_failing(fs->p.store)) {
             find_job(t);
         }

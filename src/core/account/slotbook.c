@@ -227,6 +227,16 @@ static int64_t stay_redone(const struct slotbook_stay *s)
     return s->lease->redoes ? s->amount - s->idle : 0;
 }
 
+/* What it has held when so much time has passed since its sums were made. */
+static struct slotbook_held lease_held(const struct slotbook_lease *l, int64_t span)
+{
+    return (struct slotbook_held){.held = l->sum.held + l->rate.held * span,
+                                  .idle = l->sum.idle + l->rate.idle * span,
+                                  .unknown = l->sum.unknown + l->rate.unknown * span,
+                                  .busy = l->sum.busy + l->rate.busy * span,
+                                  .redone = l->sum.redone + l->rate.redone * span};
+}
+
 /* What a part adds to its cell and its lease; sign -1: no more. */
 static void stay_add(const struct slotbook *b, const struct slotbook_stay *s, int sign)
 {
@@ -238,11 +248,7 @@ static void stay_add(const struct slotbook *b, const struct slotbook_stay *s, in
     c->rate[SLOTBOOK_UNKNOWN] += sign * s->unknown;
     c->rate[SLOTBOOK_BUSY] += sign * s->busy;
     c->rate[SLOTBOOK_REDONE] += sign * stay_redone(s);
-    l->sum.held += l->rate.held * (b->now - l->since);
-    l->sum.idle += l->rate.idle * (b->now - l->since);
-    l->sum.unknown += l->rate.unknown * (b->now - l->since);
-    l->sum.busy += l->rate.busy * (b->now - l->since);
-    l->sum.redone += l->rate.redone * (b->now - l->since);
+    l->sum = lease_held(l, b->now - l->since);
     l->since = b->now;
     l->rate.held += sign * s->amount;
     l->rate.idle += sign * s->idle;
@@ -561,12 +567,7 @@ bool slotbook_job(const struct slotbook *b, const char *job, int64_t now, struct
     const struct slotbook_lease *l = map_find(b->leases, job);
     if (!l)
         return false;
-    int64_t span = not_negative(now - l->since);
-    *ret = (struct slotbook_held){.held = l->sum.held + l->rate.held * span,
-                                  .idle = l->sum.idle + l->rate.idle * span,
-                                  .unknown = l->sum.unknown + l->rate.unknown * span,
-                                  .busy = l->sum.busy + l->rate.busy * span,
-                                  .redone = l->sum.redone + l->rate.redone * span};
+    *ret = lease_held(l, not_negative(now - l->since));
     return true;
 }
 

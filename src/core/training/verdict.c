@@ -235,6 +235,12 @@ static const struct verdict_hold *hold_of(const struct verdict *v,
     return best;
 }
 
+/* It is on given answers: it has no actor, no reward and no samples. */
+static bool verdict_is_sft(const struct verdict *v)
+{
+    return v->of[TRAIN_LOSS].n && !v->of[TRAIN_REWARD].n;
+}
+
 bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_item *ret)
 {
     double sure;
@@ -254,11 +260,6 @@ bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_i
                                  .certainty = sure + (CERTAIN - sure) * held};
     text_copy(ret->metric, h->metric);
     return true;
-}
-
-bool verdict_is_sft(const struct verdict *v)
-{
-    return v->of[TRAIN_LOSS].n && !v->of[TRAIN_REWARD].n;
 }
 
 unsigned verdict_seen(const struct verdict *v)

@@ -105,8 +105,7 @@ double series_baseline(const struct verdict_series *s)
     double v[SERIES_BASE];
     if (s->n < SERIES_BASE)
         return NAN;
-    for (size_t i = 0; i < SERIES_BASE; i++)
-        v[i] = s->base[i];
+    memcpy(v, s->base, sizeof(v));
     return median_of(v, SERIES_BASE);
 }
 

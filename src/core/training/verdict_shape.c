@@ -166,11 +166,14 @@ static bool holds_level(const struct verdict *v,
     return true;
 }
 
-static double spike_limit(const struct verdict_series *s, const struct verdict_rule *rule)
+/* *ret_usual: what was usual before. */
+static double spike_limit(const struct verdict_series *s,
+                          const struct verdict_rule *rule,
+                          double *ret_usual)
 {
-    double usual = signless(rule, series_median(s, rule->in, USUAL));
     double spread = series_spread(s, rule->in, USUAL);
-    return fmax(usual + rule->factor * spread, TIMES_USUAL * usual);
+    *ret_usual = signless(rule, series_median(s, rule->in, USUAL));
+    return fmax(*ret_usual + rule->factor * spread, TIMES_USUAL * *ret_usual);
 }
 
 /* The gradient has one at this step, too. */
@@ -181,7 +184,7 @@ static bool is_spike_of_gradient(const struct verdict *v,
     const struct verdict_series *s = &v->of[TRAIN_GRAD_NORM];
     if (series_count(s) < rule->in + USUAL_LEAST)
         return false;
-    double limit = spike_limit(s, rule);
+    double usual, limit = spike_limit(s, rule, &usual);
     for (size_t i = 0; i < rule->in; i++)
         if (series_step(s, i) == step)
             return series_at(s, i) > limit;
@@ -196,7 +199,7 @@ static bool holds_spike(const struct verdict *v,
     size_t beyond = 0, of = rule->of;
     if (series_count(s) < rule->in + USUAL_LEAST)
         return false;
-    double limit = fmax(spike_limit(s, rule), rule->limit);
+    double limit = fmax(spike_limit(s, rule, &ret->base), rule->limit);
     for (size_t i = 0; i < rule->in; i++) {
         double x = signless(rule, series_at(s, i));
         if (x <= limit)
@@ -204,7 +207,6 @@ static bool holds_spike(const struct verdict *v,
         ret->value = beyond++ ? fmax(ret->value, x) : x;
         ret->onset = series_step(s, i);
     }
-    ret->base = signless(rule, series_median(s, rule->in, USUAL));
     if (rule->flags & VERDICT_OR_GRADIENT && beyond && is_spike_of_gradient(v, rule, ret->onset))
         of = 1;
     return beyond >= of;

@@ -42,8 +42,6 @@ struct verdict {
     int64_t steps, step;
 };
 
-/* It is on given answers: it has no actor, no reward and no samples. */
-bool verdict_is_sft(const struct verdict *v);
 /* Does the rule hold now? Fills onset, value, base and limit of ret. */
 bool verdict_rule_holds(const struct verdict *v,
                         const struct verdict_rule *rule,

@@ -290,11 +290,6 @@ static void list_node(struct listing *x, int place)
     keep_ceiling(x->l);
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Names; those that are no directories are found to be none later. */
 static void find_nodes(struct listing *x, DIR *place, struct strv *ret)
 {
@@ -307,8 +302,7 @@ static void find_nodes(struct listing *x, DIR *place, struct strv *ret)
             loglist_is_plain(e->d_name, strlen(e->d_name)))
             strv_add(ret, e->d_name);
     }
-    if (ret->n > 1)
-        qsort(ret->v, ret->n, sizeof(*ret->v), by_text);
+    strv_sort_once(ret);
 }
 
 static void list_of_all(struct listing *x, DIR *place)

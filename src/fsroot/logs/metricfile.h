@@ -20,11 +20,12 @@ struct metric_reader;
 struct metric_reader *metric_reader_new(const char *root, const char *job);
 void metric_reader_free(struct metric_reader *r); /* NULL is fine */
 
+/* Bytes that are read of the file of an attempt, and as many of its log; none is no ceiling. */
+void metric_reader_set_most(struct metric_reader *r, uint64_t bytes);
+
 /* Another source of values for steps that an attempt has told of: the first record of a step behind
  * `after`, up to `last`, which the pass releases. False: there is none now. */
 typedef bool (*metric_more_f)(int64_t after, int64_t last, struct metric_record *ret, void *arg);
-/* Bytes that are read of the file of an attempt, and as many of its log; none is no ceiling. */
-void metric_reader_set_most(struct metric_reader *r, uint64_t bytes);
 /* Before the first pass. A step's values are taken once a newer step was told, so that what they
  * are made of is there; each step once, in their order. What comes later than that is left out. */
 void metric_reader_set_more(struct metric_reader *r, metric_more_f next, void *arg);

@@ -116,6 +116,8 @@ static void test_one_address_by_two_texts(void **state)
     assert_false(reach_is_same("10.0.0.1", "10.0.0.1/"));
     assert_false(reach_is_same("", ""));
     assert_false(reach_is_same("host", "host"));
+    assert_true(reach_is_address("10.0.0.1") && reach_is_address("fd00::1"));
+    assert_false(reach_is_address("10.0.0.1/") || reach_is_address("host") || reach_is_address(""));
     assert_false(reach_is_within(NULL, "10.1.2.3"));
     strv_add(&listed, "10.1.0.0/16");
     assert_true(reach_is_within(&listed, "10.1.2.3"));

@@ -60,8 +60,7 @@ static int hostbook_compare(const void *a, const void *b)
 
 void hostbook_sort(struct hostbook_look *look)
 {
-    if (look->n)
-        qsort(look->v, look->n, sizeof(*look->v), hostbook_compare);
+    xsort(look->v, look->n, sizeof(*look->v), hostbook_compare);
 }
 
 uint64_t hostbook_ticks(const struct hostbook_look *was, const struct hostbook_look *now)

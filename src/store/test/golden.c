@@ -187,6 +187,38 @@ static void test_every_version_opens(void **state)
     }
 }
 
+/* A bed with the store of this version, whose rows `past` changes before it is opened. */
+static void golden_of_past(struct bed *b, int version, const char *past)
+{
+    _cleanup_(freep) char *golden = xasprintf("%s/store-%d.db", getenv("STORE_GOLDEN"), version);
+    sqlite3 *db;
+    bed_init(b, BED_CLOSED);
+    copy(golden, b->path);
+    assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, past, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    bed_open(b, NULL);
+}
+
+/* Closes the store; then this SELECT finds this row in its file, with '|' between the columns. */
+static void golden_expect_row(struct bed *b, const char *sql, const char *row)
+{
+    struct buf found = BUF_INIT(4096);
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    bed_close(b);
+    assert_int_equal(sqlite3_open(b->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    for (int i = 0; i < sqlite3_column_count(st); i++)
+        assert_int_equal(
+            buf_addf(&found, "%s%s", i ? "|" : "", (const char *)sqlite3_column_text(st, i)), 0);
+    assert_string_equal(buf_str(&found), row);
+    buf_release(&found);
+    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
 /* Until schema 6 it was in the detail alone. */
 static void test_what_jobs_held_is_taken_over(void **state)
 {
@@ -194,17 +226,10 @@ static void test_what_jobs_held_is_taken_over(void **state)
         "UPDATE job_detail SET detail='{\"gpu_held\":77000}' WHERE seq=5;"
         " UPDATE job_detail SET detail='{\"gpu_held\":\"much\"}' WHERE seq=4;"
         " UPDATE job_detail SET detail='no JSON' WHERE seq=3; DELETE FROM job_detail WHERE seq=2";
-    _cleanup_(freep) char *golden = xasprintf("%s/store-6.db", getenv("STORE_GOLDEN"));
     struct bed_answer a;
     struct bed b;
-    sqlite3 *db;
     (void)state;
-    bed_init(&b, BED_CLOSED);
-    copy(golden, b.path);
-    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, past, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    bed_open(&b, NULL);
+    golden_of_past(&b, 6, past);
     bed_list(&b, &(struct store_job_query){.limit = 10}, &a);
     assert_int_equal(a.njobs, 5);
     assert_int_equal(a.jobs_held[0], 77000);
@@ -222,27 +247,10 @@ static void test_retries_are_taken_over(void **state)
         " UPDATE job_detail SET detail='{\"retry_of\":7}' WHERE seq=4;"
         " UPDATE job_detail SET detail='no JSON' WHERE seq=3";
     static const char count[] = "SELECT count(*), max(seq), max(parent), max(how) FROM origin";
-    _cleanup_(freep) char *golden = xasprintf("%s/store-7.db", getenv("STORE_GOLDEN"));
     struct bed b;
-    sqlite3 *db;
-    sqlite3_stmt *st;
     (void)state;
-    bed_init(&b, BED_CLOSED);
-    copy(golden, b.path);
-    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, past, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    bed_open(&b, NULL);
-    bed_close(&b);
-    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, count, -1, &st, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    assert_int_equal(sqlite3_column_int(st, 0), 1);
-    assert_int_equal(sqlite3_column_int(st, 1), 5);
-    assert_string_equal((const char *)sqlite3_column_text(st, 2), "job-000002");
-    assert_string_equal((const char *)sqlite3_column_text(st, 3), "retry");
-    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    golden_of_past(&b, 7, past);
+    golden_expect_row(&b, count, "1|5|job-000002|retry");
     bed_release(&b);
 }
 
@@ -255,7 +263,6 @@ static void test_usage_is_taken_over(void **state)
         " VALUES('main', '', 'p', 'ann', 'verl');"
         " INSERT INTO usage SELECT 900, 1800, id, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1 FROM usage_key";
     static const char sums[] = "SELECT count(*), sum(s0), sum(s9), sum(s10) FROM usage";
-    static const int told[] = {1, 17, 1, 3};
     const struct store_usage more = {.cluster = "main",
                                      .labels = "",
                                      .project = "p",
@@ -264,27 +271,12 @@ static void test_usage_is_taken_over(void **state)
                                      .step = 900,
                                      .at = 1800,
                                      .sums = {[0] = 7, [10] = 3}};
-    _cleanup_(freep) char *golden = xasprintf("%s/store-9.db", getenv("STORE_GOLDEN"));
     struct bed b;
-    sqlite3 *db;
-    sqlite3_stmt *st;
     (void)state;
-    bed_init(&b, BED_CLOSED);
-    copy(golden, b.path);
-    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, past, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    bed_open(&b, NULL);
+    golden_of_past(&b, 9, past);
     store_add_usage(b.s, &more);
     bed_settle(&b);
-    bed_close(&b);
-    assert_int_equal(sqlite3_open(b.path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, sums, -1, &st, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(sqlite3_column_int(st, i), told[i]);
-    assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    golden_expect_row(&b, sums, "1|17|1|3");
     bed_release(&b);
 }
 

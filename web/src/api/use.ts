@@ -30,7 +30,7 @@ const LATER = 1000;
 const PATIENCE = 30_000;
 
 interface Flight {
-    key: string;
+    control: AbortController;
     since: number;
     /** Something changed meanwhile. */
     anew: boolean;
@@ -43,32 +43,32 @@ export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live:
     const now = useRef({ key, ask, live });
     now.current = { key, ask, live };
     const timer = useRef(0);
-    const abort = useRef<AbortController | null>(null);
     const flying = useRef<Flight | null>(null);
 
     const fire = () => {
         timer.current = 0;
         const f = flying.current;
-        if (f && f.key === now.current.key && performance.now() - f.since < PATIENCE) f.anew = true;
+        if (f && performance.now() - f.since < PATIENCE) f.anew = true;
         else void load();
     };
     const load = useCallback(async () => {
         if (!route) return;
-        abort.current?.abort();
-        const control = (abort.current = new AbortController());
+        flying.current?.control.abort();
+        const control = new AbortController();
+        const { signal } = control;
         const mine = now.current.key;
-        const flight: Flight = (flying.current = { key: mine, since: performance.now(), anew: false });
+        const flight: Flight = (flying.current = { control, since: performance.now(), anew: false });
         try {
-            const data = await call(route, { ...now.current.ask, signal: control.signal });
-            if (!control.signal.aborted) setState({ key: mine, data });
+            const data = await call(route, { ...now.current.ask, signal });
+            if (!signal.aborted) setState({ key: mine, data });
         } catch (e) {
-            if (control.signal.aborted || !(e instanceof Refusal)) return;
+            if (signal.aborted || !(e instanceof Refusal)) return;
             // Without a connection the last data stay; the shell says since when they are old.
             setState((old) => (isAway(e) && old.key === mine && old.data !== undefined ? old : { key: mine, why: e }));
             if (isAway(e) && e.status) timer.current ||= setTimeout(fire, LATER) as unknown as number;
         } finally {
             if (flying.current === flight) flying.current = null;
-            if (flight.anew && !control.signal.aborted) soon();
+            if (flight.anew && !signal.aborted) soon();
         }
     }, [route]);
     const soon = useCallback(() => {
@@ -78,7 +78,7 @@ export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live:
     useEffect(() => {
         void load();
         return () => {
-            abort.current?.abort();
+            flying.current?.control.abort();
             clearTimeout(timer.current);
             timer.current = 0;
         };
@@ -95,7 +95,8 @@ export function useAsk<R extends Route>(route: R | null, ask: Ask<R> = {}, live:
     useEffect(
         () =>
             onBack(() => {
-                flying.current = null; // what was on its way was so on the connection that broke
+                // What is on its way is so on the connection that broke: nobody waits for it.
+                if (flying.current) flying.current.since = -Infinity;
                 soon();
             }),
         [soon],

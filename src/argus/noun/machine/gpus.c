@@ -10,17 +10,6 @@ static void gpus_pool(struct table *t, const json_t *pool, const struct when *w)
     table_add(t, STYLE_PLAIN, json_get_str(pool, "pool", "(all)"));
 }
 
-/* The mean use of those that are measured. */
-static void gpus_util(struct table *t, const json_t *pool, const struct when *w)
-{
-    const json_t *util = json_object_get(pool, "util");
-    (void)w;
-    if (json_is_number(util))
-        table_addf(t, STYLE_PLAIN, "%.0f%%", 100 * json_number_value(util));
-    else
-        table_add(t, STYLE_PLAIN, NULL);
-}
-
 /* "31/160 GiB" of those that tell. */
 static void gpus_memory(struct table *t, const json_t *pool, const struct when *w)
 {
@@ -46,7 +35,8 @@ static const struct column POOLS[] = {
     {.title = "say_type", .flags = COLUMN_FLEX, .least = 6, .rank = 8, .key = "type"},
     GPUS("say_total", "gpus.total", 0),
     GPUS("say_used", "gpus.used", 0),
-    {.title = "say_util", .flags = COLUMN_RIGHT, .rank = 1, .draw = gpus_util},
+    /* the mean of those that are measured */
+    {.title = "say_util", .flags = COLUMN_RIGHT, .rank = 1, .key = "util", .as = CELL_RATIO},
     {.title = "say_mem", .flags = COLUMN_RIGHT, .rank = 6, .draw = gpus_memory},
     {.title = "say_held_idle",
      .flags = COLUMN_RIGHT,

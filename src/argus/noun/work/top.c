@@ -160,16 +160,6 @@ static int top_run(struct cli *cli, void *opts, const struct strv *args, struct 
 
 static const struct opt LOAD_OPTS[] = {LISTING_OPTS};
 
-static void load_draw_cpu(struct table *t, const json_t *node, const struct when *w)
-{
-    const json_t *ratio = json_object_get(node, "cpu_util_ratio");
-    (void)w;
-    if (json_is_number(ratio))
-        table_addf(t, STYLE_PLAIN, "%.0f%%", 100 * json_number_value(ratio));
-    else
-        table_add(t, STYLE_PLAIN, NULL);
-}
-
 /* Where others run on the node, its network and disk are not this job's alone. */
 static void load_draw_others(struct table *t, const json_t *node, const struct when *w)
 {
@@ -185,7 +175,11 @@ static const struct column LOADS[] = {
     {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .key = "node"},
     {.title = "say_job_cores", .flags = COLUMN_RIGHT, .key = "job_cpu_cores", .as = CELL_VALUE},
     LOAD_SIZE("say_job_mem", "job_mem_bytes", .rank = 0),
-    {.title = "say_node_cpu", .flags = COLUMN_RIGHT, .rank = 1, .draw = load_draw_cpu},
+    {.title = "say_node_cpu",
+     .flags = COLUMN_RIGHT,
+     .rank = 1,
+     .key = "cpu_util_ratio",
+     .as = CELL_RATIO},
     LOAD_SIZE("say_node_mem", "mem_used_bytes", .rank = 2),
     LOAD_SIZE("say_net_in", "net_received_bytes_per_second", .rank = 4),
     LOAD_SIZE("say_net_out", "net_sent_bytes_per_second", .rank = 5),

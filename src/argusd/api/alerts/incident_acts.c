@@ -133,8 +133,7 @@ static int act_compare(const void *a, const void *b)
 
 static void gather_end(struct incident_gather *g, const struct err *err)
 {
-    if (g->n)
-        qsort(g->v, g->n, sizeof(*g->v), act_compare);
+    xsort(g->v, g->n, sizeof(*g->v), act_compare);
     bool fits = g->n <= GATHER_SHOWN_MAX;
     struct incident_acts acts = {
         .v = g->v, .n = fits ? g->n : GATHER_SHOWN_MAX, .is_cut = g->is_cut || !fits};

@@ -155,10 +155,8 @@ static void logfiles_list(struct http_req *req,
         r = err.code = ERR_BAD_REQUEST;
     if (r == 0)
         r = logfiles_read_source(req, wants, &err);
-    if (r == 0 && k > job->n_attempts && job->n_attempts)
-        r = message_refuse(
-            &err, ERR_NOT_FOUND, "no_attempt",
-            MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_NUM("attempts", job->n_attempts)));
+    if (r == 0)
+        r = api_check_attempt(job, k, &err);
     if (r == 0)
         r = cluster_check_root_answers(a->cluster, &err);
     if (r < 0) {

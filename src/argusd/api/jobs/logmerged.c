@@ -238,11 +238,7 @@ static int merged_read(struct http_req *req,
     r = merged_read_cursor(req, wish, err);
     if (r == 0)
         r = merged_read_source(req, has_driver, err);
-    if (r == 0 && wish->k > job->n_attempts && job->n_attempts)
-        r = message_refuse(
-            err, ERR_NOT_FOUND, "no_attempt",
-            MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_NUM("attempts", job->n_attempts)));
-    return r;
+    return r == 0 ? api_check_attempt(job, wish->k, err) : r;
 }
 
 static void logmerged_begin(struct http_req *req,

@@ -209,11 +209,7 @@ static int read_place(struct http_req *req,
                              .name = *ret_name,
                              .offset = (uint64_t)offset};
     r = last ? read_event_id(last, ret, err) : 0;
-    if (r == 0 && ret->k > job->n_attempts && job->n_attempts)
-        r = message_refuse(
-            err, ERR_NOT_FOUND, "no_attempt",
-            MESSAGE_ARGS(MESSAGE_STR("job", job->id), MESSAGE_NUM("attempts", job->n_attempts)));
-    return r;
+    return r == 0 ? api_check_attempt(job, ret->k, err) : r;
 }
 
 /* Reads ?since=, which only the driver's log has; who goes on with a stream has his place

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// load.ts - what is to be said beside the figures of a job's nodes: whose they are, and which nobody measures. Pure.
+// load.ts - what is to be said beside the figures of a job's nodes: whose they are, and which nobody measures;
+// and the figures as a table. Pure.
 import type { JobNodeLoad } from "../../made/api";
+import type { Cell } from "../../base/csv";
 
 /** The nodes on which another job runs, too. */
 export const shared = (rows: Pick<JobNodeLoad, "node" | "alone">[]) => rows.filter((h) => !h.alone).map((h) => h.node);
@@ -18,3 +20,28 @@ export function unmeasured(
         out.push("infiniband");
     return out;
 }
+
+const TOLD = [
+    "node",
+    "job_cpu_cores",
+    "job_mem_bytes",
+    "cpu_util_ratio",
+    "mem_used_bytes",
+    "mem_total_bytes",
+    "object_store_used_bytes",
+    "net_received_bytes_per_second",
+    "net_sent_bytes_per_second",
+    "net_rdma_received_bytes_per_second",
+    "net_rdma_sent_bytes_per_second",
+    "disk_read_bytes_per_second",
+    "disk_write_bytes_per_second",
+    "disk_free_bytes",
+] as const;
+
+/** What the page shows, a figure a column: both ways of the network, InfiniBand and disk. */
+export const loadCsv = (
+    rows: Pick<JobNodeLoad, (typeof TOLD)[number]>[],
+): { head: string[]; rows: () => Cell[][] } => ({
+    head: [...TOLD],
+    rows: () => rows.map((h) => TOLD.map((k) => h[k])),
+});

@@ -5,10 +5,10 @@ import { useAsk } from "../../api/use";
 import { bytes, num, visible } from "../../base/say";
 import { words } from "../../base/words";
 import { Pending } from "../../kit/blank";
-import { Dash, Panel, Text } from "../../kit/parts";
-import { Table, TableCsv, type Col } from "../../kit/table";
+import { CopyCsv, Dash, Panel, Text } from "../../kit/parts";
+import { Table, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
-import { shared, unmeasured } from "./load";
+import { loadCsv, shared, unmeasured } from "./load";
 import { w } from "./words";
 
 const g = words({
@@ -52,27 +52,24 @@ const Part = ({ used, of }: { used: number | null; of: number | null }) =>
     used === null ? <Dash /> : <>{of === null ? bytes(used) : g("of", bytes(used), bytes(of))}</>;
 
 const columns = (): Col<JobNodeLoad>[] => [
-    { key: "node", title: t("nodes"), draw: (h) => <Text of={h.node} />, csv: (h) => h.node },
+    { key: "node", title: t("nodes"), draw: (h) => <Text of={h.node} /> },
     {
         key: "job_cpu_cores",
         title: g("cores"),
         num: true,
         draw: (h) => (h.job_cpu_cores === null ? <Dash /> : num(h.job_cpu_cores, 1)),
-        csv: (h) => h.job_cpu_cores,
     },
     {
         key: "job_mem_bytes",
         title: g("memory"),
         num: true,
         draw: (h) => <Bytes of={h.job_mem_bytes} />,
-        csv: (h) => h.job_mem_bytes,
     },
     {
         key: "cpu_util_ratio",
         title: g("node_cpu"),
         num: true,
         draw: (h) => (h.cpu_util_ratio === null ? <Dash /> : `${num(h.cpu_util_ratio * 100)}%`),
-        csv: (h) => h.cpu_util_ratio,
     },
     {
         key: "mem_used_bytes",
@@ -80,7 +77,6 @@ const columns = (): Col<JobNodeLoad>[] => [
         num: true,
         wide: true,
         draw: (h) => <Part used={h.mem_used_bytes} of={h.mem_total_bytes} />,
-        csv: (h) => h.mem_used_bytes,
     },
     {
         key: "object_store_used_bytes",
@@ -88,7 +84,6 @@ const columns = (): Col<JobNodeLoad>[] => [
         num: true,
         wide: "very",
         draw: (h) => <Bytes of={h.object_store_used_bytes} />,
-        csv: (h) => h.object_store_used_bytes,
     },
     {
         key: "net_received_bytes_per_second",
@@ -96,7 +91,6 @@ const columns = (): Col<JobNodeLoad>[] => [
         num: true,
         wide: true,
         draw: (h) => <Rate in={h.net_received_bytes_per_second} out={h.net_sent_bytes_per_second} />,
-        csv: (h) => h.net_received_bytes_per_second,
     },
     {
         key: "net_rdma_received_bytes_per_second",
@@ -104,7 +98,6 @@ const columns = (): Col<JobNodeLoad>[] => [
         num: true,
         wide: true,
         draw: (h) => <Rate in={h.net_rdma_received_bytes_per_second} out={h.net_rdma_sent_bytes_per_second} />,
-        csv: (h) => h.net_rdma_received_bytes_per_second,
     },
     {
         key: "disk_read_bytes_per_second",
@@ -112,7 +105,6 @@ const columns = (): Col<JobNodeLoad>[] => [
         num: true,
         wide: "very",
         draw: (h) => <Rate in={h.disk_read_bytes_per_second} out={h.disk_write_bytes_per_second} />,
-        csv: (h) => h.disk_read_bytes_per_second,
     },
     {
         key: "disk_free_bytes",
@@ -120,7 +112,6 @@ const columns = (): Col<JobNodeLoad>[] => [
         num: true,
         wide: "very",
         draw: (h) => <Bytes of={h.disk_free_bytes} />,
-        csv: (h) => h.disk_free_bytes,
     },
 ];
 
@@ -130,7 +121,6 @@ export function Load({ job }: { job: Job }) {
     const others = shared(rows);
     const missing = unmeasured(rows);
     const total = asked.data && asked.data.job_cpu_cores !== null && asked.data.job_mem_bytes !== null;
-    const cols = columns();
     return (
         <Panel
             id="load"
@@ -139,13 +129,13 @@ export function Load({ job }: { job: Job }) {
                 total ? g("total", num(asked.data!.job_cpu_cores!, 1), bytes(asked.data!.job_mem_bytes!)) : undefined
             }
             bare
-            end={rows.length > 0 && <TableCsv rows={rows} cols={cols} />}
+            end={rows.length > 0 && <CopyCsv {...loadCsv(rows)} />}
         >
             {asked.why || !asked.data ? (
                 <Pending of={asked} lines={2} />
             ) : (
                 <>
-                    <Table label={w("s_load")} rows={rows} cols={cols} keyOf={(h) => h.node} />
+                    <Table label={w("s_load")} rows={rows} cols={columns()} keyOf={(h) => h.node} />
                     <p class="body small mid">
                         {others.length ? g("shared", others.map(visible).join(", ")) : g("alone")} {g("own")}
                         {missing.length > 0 && ` ${g("missing", missing.map((m) => g(m)).join(" · "))}`}

@@ -16,7 +16,7 @@ import { Panel, shell, Cli } from "../../kit/parts";
 import type { LogPlace } from "./evidence";
 import { followLog } from "./follow";
 import { looksBad, pieces, splitLines } from "./lines";
-import { followMerged, mergedRows, pauseUnseen } from "./merged";
+import { followMerged, fromOf, mergedRows, pauseUnseen } from "./merged";
 import { before, behind, EMPTY, share, type Row, type Window } from "./window";
 import { w } from "./words";
 
@@ -32,6 +32,8 @@ const fileSays = (f: { rank: number | null; node: string | null; name?: string; 
         .filter(Boolean)
         .map(visible)
         .join(" · ");
+const sourceSays = (s: { rank: number | null; node: string | null; actor?: string | null; file: string | null }) =>
+    fileSays({ ...s, name: s.file ?? w("driver") });
 
 /** ?from=worker:FILE is one log, ?from=all those of the driver and all workers as one. */
 function placeOf(from: string): { source?: string; file?: string } {
@@ -286,6 +288,10 @@ export function Log({
         begun.current = false;
         setWin(EMPTY);
         setWhy(null);
+        const grown = (lines: Row[], end: number) => {
+            if (lines.length) setWin((now) => behind(now, lines, end, true));
+            if (!keep.current.following) setUnseen((n) => n + lines.length);
+        };
         const hear = (chunk: Uint8Array, from: number) => {
             const k = keep.current;
             k.size = Math.max(k.size, from + chunk.length);
@@ -294,17 +300,14 @@ export function Log({
             const joined = new Uint8Array(k.rest.length + chunk.length);
             joined.set(k.rest);
             joined.set(chunk, k.rest.length);
-            const lines = taken(joined, k.at, false);
-            if (lines.length) setWin((now) => behind(now, lines, from + chunk.length, true));
-            if (!k.following) setUnseen((n) => n + lines.length);
+            grown(taken(joined, k.at, false), from + chunk.length);
         };
         const hearMerged = (page: LogMerged) => {
             const k = keep.current;
-            const lines = mergedRows(page, k.at, (s) => fileSays({ ...s, name: s.file ?? w("driver") }));
+            const lines = mergedRows(page, k.at, sourceSays);
             k.at += lines.length;
             setMerged({ logs: page.sources.length, left: page.left_out });
-            if (lines.length) setWin((now) => behind(now, lines, k.at, true));
-            if (!k.following) setUnseen((n) => n + lines.length);
+            grown(lines, k.at);
         };
         const begin = async () => {
             if (isAll)
@@ -358,8 +361,8 @@ export function Log({
         ? (found?.hits ?? []).map((h) => ({
               at: h.offset,
               text: h.text ?? "",
-              of: h.file ? `${h.source}:${h.file}` : null,
-              from: isAll ? fileSays({ ...h, name: h.file ?? w("driver") }) : undefined,
+              of: fromOf(h),
+              from: isAll ? sourceSays(h) : undefined,
           }))
         : rows;
     const markOf = (of: number) =>

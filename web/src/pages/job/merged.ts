@@ -9,9 +9,12 @@ import type { Row } from "./window";
 const PAUSE_MS = 2000;
 type Source = LogMerged["sources"][number];
 
+/** A log of several as ?from= names it; null: the driver's. */
+export const fromOf = (s: { source: string; file: string | null }) => (s.file ? `${s.source}:${s.file}` : null);
+
 /** Rows of a look. They are counted from `at` on: offsets are of different logs. */
 export function mergedRows(page: LogMerged, at: number, says: (s: Source) => string): Row[] {
-    const names = page.sources.map((s) => ({ from: says(s), of: s.file ? `${s.source}:${s.file}` : null }));
+    const names = page.sources.map((s) => ({ from: says(s), of: fromOf(s) }));
     return page.lines.map((line, i) => ({
         at: at + i,
         text: overdrawn(line.text) + (line.cut ? " …" : ""),

@@ -40,7 +40,6 @@ export function RankCurves({ of }: { of: JobGpus }) {
         { label: g("median"), x, y: percents(median), color: "--c1", isBold: true },
         ...others.map((r) => ({ label: nameOf(r), x, y: percents(r.mean), color: "--text-3", isThin: true })),
     ];
-    const table = rankCsv(picture, x, nameOf);
     return (
         <div class="rank-curves">
             <div class="row">
@@ -56,7 +55,7 @@ export function RankCurves({ of }: { of: JobGpus }) {
                         </option>
                     ))}
                 </select>
-                <CopyCsv head={table.head} rows={() => table.rows} />
+                <CopyCsv {...rankCsv(picture, x, nameOf)} />
             </div>
             <div class="charts rank-charts">
                 <Chart

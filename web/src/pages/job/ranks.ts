@@ -7,7 +7,7 @@
 import type { JobGpu, JobGpus } from "../../made/api";
 import type { Cell } from "../../base/csv";
 
-export type RankRow = Pick<JobGpu, "node" | "gpu" | "rank" | "mean" | "mean_of_all">;
+export type RankRow = Pick<JobGpu, "node" | "gpu" | "rank" | "mean">;
 
 /** So many curves are drawn at once, with the chosen one: more thin lines are one grey surface. */
 export const CURVES_MAX = 48;
@@ -33,20 +33,19 @@ export const keyOfRank = (r: Pick<RankRow, "node" | "gpu">) => `${r.node}/${r.gp
 
 const NO_RANK = 1e9;
 /** By rank; those without one are the last, as the API has them. */
-const byRank = <T extends Pick<RankRow, "rank">>(rows: T[]): T[] =>
-    [...rows].sort((a, b) => (a.rank ?? NO_RANK) - (b.rank ?? NO_RANK));
+const byRank = (rows: RankRow[]) => [...rows].sort((a, b) => (a.rank ?? NO_RANK) - (b.rank ?? NO_RANK));
 
-export interface RankPicture<T extends RankRow> {
-    chosen: T;
+export interface RankPicture {
+    chosen: RankRow;
     median: (number | null)[];
     /** Those that differ most from the median are the first. */
-    others: T[];
+    others: RankRow[];
     /** Every one of which anything is known, by rank: those that are not drawn, too. */
-    all: T[];
+    all: RankRow[];
 }
 
 /** null: nothing is known of any. Where none is chosen, or it is not there, it is the one that differs most. */
-export function rankPicture<T extends RankRow>(rows: T[], chosen: string | null): RankPicture<T> | null {
+export function rankPicture(rows: RankRow[], chosen: string | null): RankPicture | null {
     const all = byRank(rows.filter((r) => r.gpu !== null && r.mean.some((v) => v !== null)));
     const median = medians(all.map((r) => r.mean));
     const apart = new Map(all.map((r) => [r, distance(r.mean, median)]));
@@ -61,19 +60,20 @@ export function rankPicture<T extends RankRow>(rows: T[], chosen: string | null)
 export const timesOf = (of: Pick<JobGpus, "from" | "step_s" | "points">) =>
     Array.from({ length: of.points }, (_, i) => Date.parse(of.from) / 1000 + i * of.step_s);
 
-/** The picture as a table: a row a point, a column a curve. */
+/** The picture as a table, made when it is copied: a row a point, a column a curve. */
 export function rankCsv(
-    of: RankPicture<RankRow>,
+    of: RankPicture,
     times: number[],
     name: (r: RankRow) => string,
-): { head: string[]; rows: Cell[][] } {
+): { head: string[]; rows: () => Cell[][] } {
     const curves = [of.chosen, ...of.others];
     return {
         head: ["time", "median", ...curves.map(name)],
-        rows: times.map((x, i) => [
-            new Date(x * 1000).toISOString(),
-            of.median[i] ?? null,
-            ...curves.map((c) => c.mean[i] ?? null),
-        ]),
+        rows: () =>
+            times.map((x, i) => [
+                new Date(x * 1000).toISOString(),
+                of.median[i] ?? null,
+                ...curves.map((c) => c.mean[i] ?? null),
+            ]),
     };
 }

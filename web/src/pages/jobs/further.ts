@@ -50,14 +50,15 @@ export interface Further {
 
 export function useFurther(first: JobList | undefined, q: URLSearchParams): Further {
     const [state, setState] = useState<{ key: string; pages: FurtherPage[] }>({ key: "", pages: NONE });
-    const key = JSON.stringify(askOf(q));
+    const ask = askOf(q);
+    const key = JSON.stringify(ask);
     const pages = state.key === key ? state.pages : NONE;
     const begin = first?.next_cursor ?? null;
     const next = pages.length ? pages.at(-1)!.next : begin;
     const rows = useMemo(() => first && joined(first.jobs, pages), [first, pages]);
     const ids = useMemo(() => new Set(pages.flatMap((p) => p.jobs.map((j) => j.id))), [pages]);
-    const now = useRef({ key, pages, begin, ids });
-    now.current = { key, pages, begin, ids };
+    const now = useRef({ key, ask, pages, begin, next, ids });
+    now.current = { key, ask, pages, begin, next, ids };
     const busy = useRef(false);
     const timer = useRef(0);
 
@@ -66,25 +67,26 @@ export function useFurther(first: JobList | undefined, q: URLSearchParams): Furt
     const load = async (get: (ask: AskPage) => Promise<FurtherPage[]>) => {
         if (busy.current) return;
         busy.current = true;
-        const of = now.current.key;
-        const query = askOf(q);
-        const got = await get((cursor) => call("GET /v1/jobs", { query: { ...query, cursor } })).catch(() => null);
+        const { key, ask } = now.current;
+        const got = await get((cursor) => call("GET /v1/jobs", { query: { ...ask, cursor } })).catch(() => null);
         busy.current = false;
-        if (got && now.current.key === of) setState({ key: of, pages: got });
+        if (got && now.current.key === key) setState({ key, pages: got });
     };
     const more = () => {
+        const { pages, next } = now.current;
         if (!next || pages.length + 1 >= PAGES_MAX) return;
         void load(async (ask) => [...pages, ...(await chained(ask, next, 1))]);
     };
-    const anew = useRef(() => undefined as void);
-    anew.current = () => {
+    const anew = () => {
         timer.current = 0;
         const { pages, begin } = now.current;
-        if (pages.length) void load((ask) => chained(ask, begin, pages.length));
+        // What is on its way may have been told before the change: it is asked for after it.
+        if (busy.current) soon();
+        else if (pages.length) void load((ask) => chained(ask, begin, pages.length));
     };
     const soon = () => {
         const wait = FRESH_MS * now.current.pages.length;
-        if (wait) timer.current ||= setTimeout(() => anew.current(), wait) as unknown as number;
+        if (wait) timer.current ||= setTimeout(anew, wait) as unknown as number;
     };
     useEffect(() => {
         // The first page was asked for again and ends elsewhere: what stood at its end is on none now.

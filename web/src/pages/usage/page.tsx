@@ -52,8 +52,7 @@ const byWord = (b: By) => (b === "cluster" ? w("cluster") : t(b));
 const h = (v: number | null) => (v === null ? <Dash /> : short(v));
 
 function sumOf(all: UsageSeries[], k: Part | "capacity" | "unknown"): number | null {
-    const points = (s: UsageSeries) => (k === "capacity" || k === "unknown" ? s[k] : pointsOf(s, k));
-    const told = all.map((s) => hours(points(s))).filter((v) => v !== null);
+    const told = all.map((s) => hours(pointsOf(s, k))).filter((v) => v !== null);
     return told.length ? told.reduce((a, b) => a + b, 0) : null;
 }
 
