@@ -218,6 +218,7 @@ def test_a_new_head_and_others_applications(bed):
         "what a job made is shown",
     )
     assert shown[0]["made_by"] == "program"
+    bed.ray.settings(serve_programs={})
     bed.ray.lose_memory(kill_after=0)  # Ray knows nothing any more
     until(lambda: "four-v1" in bed.apps(), "argusd deploys again")
     bed.ready("four", 1)

@@ -48,14 +48,14 @@ class World:
     def __init__(self, home, more=""):
         new, old = (GOLDEN / f"ray-{v}-worker.prom" for v in ("2.60.0", "2.51.1"))
         self.pages = {"w1": Page("127.0.0.2", new.read_text()), "w2": Page("127.0.0.3", old.read_text())}
-        worker = {"resources": {"CPU": 8, "GPU": 2, "worker_node": 1}}
+        worker = {"resources": {"CPU": 8, "GPU": 2, "worker_node": 100}}
         nodes = [
             {"name": "head", "ip": "127.0.0.1", "head": True, "resources": {"CPU": 0}},
             {"name": "w1", "ip": "127.0.0.2", "metrics_port": self.pages["w1"].port, **worker},
             {"name": "w2", "ip": "127.0.0.3", "metrics_port": self.pages["w2"].port, **worker},
         ]
         for n in nodes[1:]:
-            n["resources"] = {**n["resources"], f"argus_node_{n['name']}": 1}
+            n["resources"] = {**n["resources"], f"argus_node_{n['name']}": 1000}
         self.ray = FakeRay(nodes=nodes, state=home / "ray").start()
         self.argusd = Argusd(home, self.ray.url, more=more).__enter__()
         until(lambda: len(self.argusd.get("/v1/nodes")["nodes"]) == 3, "the nodes of the fake Ray")
