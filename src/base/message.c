@@ -529,10 +529,7 @@ void message_end(struct message *m, char *text, size_t size)
 
 static void put_cut(struct jout *j, const char *key, const char *text, size_t most)
 {
-    size_t n = strnlen(text, most);
-    while (n && text[n] && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
-    _cleanup_(freep) char *cut = xstrndup(text, n);
+    _cleanup_(freep) char *cut = xstrndup(text, str_cut(text, most));
     jout_str(j, key, cut);
 }
 

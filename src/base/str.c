@@ -290,6 +290,21 @@ bool str_has_control(const char *s)
     return *p;
 }
 
+static bool utf8_goes_on(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+size_t str_cut(const char *s, size_t most)
+{
+    size_t n = strnlen(s, most), back = 0;
+    if (n < most)
+        return n;
+    while (back < n && back < 3 && utf8_goes_on(s[n - back]))
+        back++;
+    return utf8_goes_on(s[n - back]) ? n : n - back;
+}
+
 size_t str_utf8_length(const void *p, size_t n)
 {
     const unsigned char *s = p;

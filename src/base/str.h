@@ -63,6 +63,10 @@ char *str_hex(const unsigned char *bytes, size_t n, char *out);
 /* Length of the valid UTF-8 sequence at p (n > 0 bytes left), 0 if there is none. */
 size_t str_utf8_length(const void *p, size_t n);
 
+/* How many bytes of s, most at the most, end no character of UTF-8 in its middle. Of what is no
+ * UTF-8 there: most. */
+size_t str_cut(const char *s, size_t most);
+
 /* A control character of ASCII or of Latin-1 (C1, "\xc2\x9b" begins what moves a terminal) is in
  * it: no name of anything has one. */
 bool str_has_control(const char *s);

@@ -148,6 +148,31 @@ static void test_utf8_forms(void **state)
         assert_int_equal(str_utf8_length(forms[i].text, forms[i].n), forms[i].len);
 }
 
+static void test_a_cut_is_between_characters(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t most, n;
+    } cuts[] = {
+        {"", 0, 0},
+        {"", 4, 0},
+        {"abc", 0, 0},
+        {"abc", 2, 2},
+        {"abc", 3, 3},
+        {"abc", 9, 3},
+        {"a\xe2\x82\xac!", 1, 1},
+        {"a\xe2\x82\xac!", 2, 1},
+        {"a\xe2\x82\xac!", 3, 1},
+        {"a\xe2\x82\xac!", 4, 4},
+        {"\xf0\x9f\x98\x80", 3, 0},
+        {"\xf0\x9f\x98\x80", 4, 4},
+        {"\x80\x80\x80\x80\x80\x80", 5, 5}, /* no UTF-8 */
+    };
+    (void)state;
+    for (size_t i = 0; i < array_len(cuts); i++)
+        assert_int_equal(str_cut(cuts[i].text, cuts[i].most), cuts[i].n);
+}
+
 static void test_lists(void **state)
 {
     (void)state;
@@ -201,12 +226,17 @@ static void test_control_characters(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mark),         cmocka_unit_test(test_control_characters),
-        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_nearest_name),
-        cmocka_unit_test(test_glob),         cmocka_unit_test(test_expand),
-        cmocka_unit_test(test_secret_names), cmocka_unit_test(test_shell_quote_every_byte),
-        cmocka_unit_test(test_with_port),    cmocka_unit_test(test_utf8_forms),
-        cmocka_unit_test(test_lists)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_mark),
+                                       cmocka_unit_test(test_control_characters),
+                                       cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_nearest_name),
+                                       cmocka_unit_test(test_glob),
+                                       cmocka_unit_test(test_expand),
+                                       cmocka_unit_test(test_secret_names),
+                                       cmocka_unit_test(test_shell_quote_every_byte),
+                                       cmocka_unit_test(test_with_port),
+                                       cmocka_unit_test(test_utf8_forms),
+                                       cmocka_unit_test(test_a_cut_is_between_characters),
+                                       cmocka_unit_test(test_lists)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

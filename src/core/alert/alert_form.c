@@ -138,10 +138,7 @@ static char *say_all(const struct alert_order *o, size_t most)
         text = say_without_tags(text);
     if (strlen(text) > most) {
         static const char cut[] = "\n...";
-        size_t n = most - sizeof(cut);
-        while (n > 0 && text[n] != '\n' && ((unsigned char)text[n] & 0xc0) == 0x80)
-            n--;
-        memcpy(text + n, cut, sizeof(cut));
+        memcpy(text + str_cut(text, most - sizeof(cut)), cut, sizeof(cut));
     }
     return text;
 }
@@ -232,24 +229,14 @@ static void form_alertmanager(const struct alert_order *o, struct jout *j)
     jout_close(j, ']');
 }
 
-/* How many of n bytes: whole characters, at most so many bytes. */
-static size_t whole_characters(const char *text, size_t n, size_t most)
-{
-    if (n <= most)
-        return n;
-    for (n = most; n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80;)
-        n--;
-    return n;
-}
-
 /* Encoded words of RFC 2047: at most 75 characters each and 76 a line, none parts a character of
  * several bytes. */
 static void form_subject(const char *text, struct buf *out)
 {
-    size_t left = whole_characters(text, strlen(text), SUBJECT_MAX), most = FIRST_WORD_BYTES;
+    size_t left = str_cut(text, SUBJECT_MAX), most = FIRST_WORD_BYTES;
     (void)buf_adds(out, "Subject:");
     for (size_t n; left > 0; text += n, left -= n, most = WORD_BYTES) {
-        n = whole_characters(text, left, most);
+        n = str_cut(text, left < most ? left : most);
         _cleanup_(freep) char *coded = hash_base64(text, n);
         (void)buf_addf(out, " =?UTF-8?B?%s?=\r\n", coded);
     }

@@ -30,13 +30,9 @@ static uint64_t trial_count(const json_t *o, const char *key)
     return v > 0 ? (uint64_t)v : 0;
 }
 
-/* At most max bytes, and no half of a character. */
 static char *trial_copy(const char *text, size_t max)
 {
-    size_t n = strnlen(text, max + 1);
-    while (n > max || (n == max && n && ((unsigned char)text[n] & 0xc0) == 0x80))
-        n--;
-    return xstrndup(text, n);
+    return xstrndup(text, str_cut(text, max));
 }
 
 /* at: {"offset","line"} of the source; NULL, and a source that is no text: a fact. */

@@ -37,12 +37,9 @@ void proof_record_release(struct proof_record *r)
 static char *proof_take_text(const json_t *o, const char *key)
 {
     const char *s = json_get_str(o, key, NULL);
-    size_t n = s ? strnlen(s, TEXT_MAX) : 0;
-    if (!n)
+    if (!s || !*s)
         return NULL;
-    while (s[n] && n > 1 && ((unsigned char)s[n] & 0xc0) == 0x80)
-        n--;
-    char *out = xstrndup(s, n);
+    char *out = xstrndup(s, str_cut(s, TEXT_MAX));
     for (char *p = out; *p; p++)
         *p = iscntrl((unsigned char)*p) ? ' ' : *p;
     return out;

@@ -148,11 +148,8 @@ static char *sampling_text(struct sampling *s, struct sample_value v, size_t mos
     buf_reset(&s->text);
     sample_text(v, &s->text); /* no longer than its line */
     const char *text = buf_str(&s->text);
-    size_t n = s->text.len;
-    *cut |= n > most;
-    for (n = n < most ? n : most; n && n < s->text.len && ((unsigned char)text[n] & 0xc0) == 0x80;)
-        n--; /* a character stays whole */
-    return xstrndup(text, n);
+    *cut |= s->text.len > most;
+    return xstrndup(text, str_cut(text, most));
 }
 
 /* Numbers as numbers; all else as text, since what stands there may be no JSON. */

@@ -28,17 +28,6 @@ bool second_is_unsure(const char *class, double confidence, double below)
     return str_eq(class, finding_class_to_string(FINDING_UNKNOWN)) || confidence < below;
 }
 
-/* So many bytes of a text are whole characters and at most max. */
-static size_t second_fits(const char *text, size_t max)
-{
-    size_t n = strlen(text);
-    if (n <= max)
-        return n;
-    for (n = max; n && ((unsigned char)text[n] & 0xC0) == 0x80;)
-        n--;
-    return n;
-}
-
 /* ---- the question ---- */
 
 static void second_put_lines(const json_t *finding, const char *key, struct jout *j)
@@ -52,7 +41,7 @@ static void second_put_lines(const json_t *finding, const char *key, struct jout
             break;
         jout_open(j, NULL, '{');
         jout_str(j, "source", json_get_str(v, "source", ""));
-        jout_strn(j, "text", text, second_fits(text, SECOND_LINE_MAX));
+        jout_strn(j, "text", text, str_cut(text, SECOND_LINE_MAX));
         jout_close(j, '}');
     }
     jout_close(j, ']');
@@ -122,7 +111,7 @@ void second_question(const char *model,
 /* A copy that has room for max bytes at most, and no character that moves a terminal. */
 static char *second_clean(const char *text, size_t max)
 {
-    char *ret = xstrndup(text, second_fits(text, max));
+    char *ret = xstrndup(text, str_cut(text, max));
     for (char *s = ret; *s; s++)
         if (((unsigned char)*s < ' ' && *s != '\n') || *s == 0x7f)
             *s = ' ';
