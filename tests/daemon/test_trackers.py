@@ -219,6 +219,26 @@ sys.exit("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.0
         assert tags["argus.advice"] == view["finding"]["advice"] and status == "FAILED"
 
 
+def test_a_run_whose_slots_were_taken_did_not_fail(tmp_path, mlflow):
+    with FakeRay() as ray, Argusd(tmp_path, ray.url, more=f"limits: {{reclaim_grace: 1s}}\n{OWN}") as argusd:
+        for name in ("lent", "owns"):
+            assert argusd.call("POST", "/v1/projects", {"name": name, "members": ["alice"]}).status == 201
+            assert argusd.call("PUT", f"/v1/projects/{name}/quota", {"gpus_guaranteed": 4}).status == 200
+        program = ["/bin/sh", "-c", "while :; do sleep 0.1; done"]
+        spec = {"workload": "ray", "entrypoint": program, "n_gpus_per_node": 4}
+        more = {"project": "lent", "restart": {"max": 1}, "stop_grace": "1s", **on_mlflow(mlflow.url)}
+        job = argusd.submit({**spec, "nnodes": 2, **more})
+        argusd.wait_state(job, "RUNNING")
+        owner = argusd.submit({**spec, "nnodes": 1, "project": "owns"})
+        argusd.wait_job(job, lambda j: [t["state"] for t in j["trackers"]] == ["complete"], "its run is told")
+        (run,) = mlflow.runs("proj", job)
+        tags = {t["key"]: t["value"] for t in run["data"]["tags"]}
+        assert (run["info"]["status"], tags["argus.state"]) == ("KILLED", "PREEMPTED")
+        for each in (owner, job):
+            argusd.stop_job(each)
+            argusd.wait_over(each)
+
+
 def test_a_step_of_more_values_than_a_request_takes(argusd, mlflow):
     """MLflow takes 1,000 metrics at once."""
     program = """

@@ -334,13 +334,21 @@ static usec_t attempt_end(const struct job *j, int k)
     return at ? at : clock_wall();
 }
 
+/* Its slots were taken: it did nothing wrong. */
+static bool attempt_was_preempted(const struct job *j, int k)
+{
+    return k >= 1 && k <= j->n_attempts && j->attempts[k - 1].outcome == ATTEMPT_PREEMPTED;
+}
+
 void trackers_act(struct trackers *ts, const struct live *l)
 {
     for (struct tracker_run *r = map_find(ts->by_job, l->job->id); r; r = r->next)
         if (!l->over && !r->deciding && r->state == TRACKER_RUNNING &&
             attempt_is_over(l->job, r->attempt)) {
-            run_note(r, l, "RESTARTED");
-            run_ended(r, TRACKER_FAILED, attempt_end(l->job, r->attempt));
+            bool preempted = attempt_was_preempted(l->job, r->attempt);
+            run_note(r, l, preempted ? "PREEMPTED" : "RESTARTED");
+            run_ended(r, preempted ? TRACKER_KILLED : TRACKER_FAILED,
+                      attempt_end(l->job, r->attempt));
         }
 }
 
