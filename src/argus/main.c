@@ -6,6 +6,7 @@
 #include "argus/cli/cli.h"
 #include "argus/cli/command.h"
 #include "argus/cli/manual.h"
+#include "argus/show/screen.h"
 #include "base/str.h"
 
 static int run_words(struct cli *cli,
@@ -49,15 +50,28 @@ static int argus_tell_failure(const struct cli *cli, const struct command *c, co
     return err_exit_status(err->code);
 }
 
+/* False: something of what was printed did not arrive. */
+static bool argus_close_out(struct cli *cli)
+{
+    bool arrived = fflush(cli->out) == 0 && !ferror(cli->out);
+    if (cli->out != stdout)
+        arrived = fclose(cli->out) == 0 && arrived;
+    cli->out = stdout;
+    return fflush(stdout) == 0 && !ferror(stdout) && arrived;
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli = {.out = stdout, .term = term_read()};
+    FILE *screen = cli.term.is_tty ? screen_open(stdout) : NULL;
+    if (screen)
+        cli.out = screen;
     const struct command *command = NULL;
     struct err err = {0};
     int status = run_words(&cli, argc, argv, &command, &err);
     if (status < 0)
         status = err.code ? argus_tell_failure(&cli, command, &err) : err_exit_status(ERR_USAGE);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    if (!argus_close_out(&cli)) {
         (void)fprintf(stderr, "argus: cannot write to stdout\n");
         status = status ? status : err_exit_status(ERR_INTERNAL);
     }

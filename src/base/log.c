@@ -37,6 +37,19 @@ bool log_is_debug(const char *component)
     return on;
 }
 
+/* Whatever would leave the line or steer a terminal becomes spaces: control characters, in UTF-8
+ * those of 8 bits too (0x9b is an ESC [ in one). */
+static void log_clean(char *line, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)line[i], next = i + 1 < n ? (unsigned char)line[i + 1] : 0;
+        if (c < 0x20 || c == 0x7f)
+            line[i] = ' ';
+        else if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+            line[i] = line[i + 1] = ' ';
+    }
+}
+
 void log_line(enum log_level level, const char *component, const char *fmt, ...)
 {
     static const char *const names[] = {"err", "warn", "info", "debug"};
@@ -50,9 +63,7 @@ void log_line(enum log_level level, const char *component, const char *fmt, ...)
     size_t n = strlen(line);
     if (body >= (int)(sizeof(line) - (size_t)head - 1))
         memcpy(line + n - 3, "...", 3);
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-            line[i] = ' ';
+    log_clean(line, n);
     line[n++] = '\n';
     (void)!write(STDERR_FILENO, line, n); /* a log that cannot be written is lost */
 }

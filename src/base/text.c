@@ -31,6 +31,11 @@ void text_printf_to(char *dst, size_t size, const char *fmt, ...)
     va_end(args);
 }
 
+bool text_is_formula(const char *text)
+{
+    return *text && strchr("=+-@\t\r", *text);
+}
+
 const char *text_bytes_unit(double *bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

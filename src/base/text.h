@@ -9,6 +9,7 @@
 #pragma once
 #include <assert.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/mem.h"
@@ -29,6 +30,10 @@
 void text_copy_to(char *dst, size_t size, const char *text);
 void text_printf_to(char *dst, size_t size, const char *fmt, ...) printf_like(3, 4);
 void text_vprintf_to(char *dst, size_t size, const char *fmt, va_list args) printf_like(3, 0);
+
+/* A table would take it for a formula: one writes ' before it into a cell of CSV, and the table
+ * shows it as a text. */
+bool text_is_formula(const char *text);
 
 /* The unit to tell so many bytes in, "B" to "PiB"; *bytes is changed to it, so that it is below
  * 1024 of every unit but the last. */

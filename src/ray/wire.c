@@ -253,6 +253,18 @@ static struct curl_slist *slist_add(struct curl_slist *list, const char *text)
     return longer;
 }
 
+/* libcurl sends a header as it is given, line breaks and all. */
+static struct curl_slist *slist_add_header(struct curl_slist *list, const char *text)
+{
+    size_t n = 0;
+    while (text[n] && !iscntrl((unsigned char)text[n]))
+        n++;
+    _cleanup_(freep) char *line = xstrndup(text, n);
+    struct curl_slist *longer = slist_add(list, line);
+    explicit_bzero(line, n); /* it may hold a secret */
+    return longer;
+}
+
 static void wire_copy_more(struct wire_request *r, const struct wire_order *order)
 {
     r->said = xstrdup(order->said);
@@ -266,7 +278,7 @@ static void wire_copy_more(struct wire_request *r, const struct wire_order *orde
     for (const struct curl_slist *h = r->w->headers; h; h = h->next)
         r->headers = slist_add(r->headers, h->data);
     for (size_t i = 0; i < order->headers->n; i++)
-        r->headers = slist_add(r->headers, order->headers->v[i]);
+        r->headers = slist_add_header(r->headers, order->headers->v[i]);
 }
 
 struct wire_request *wire_send(struct wire *w, const struct wire_order *order, wire_f cb, void *arg)

@@ -41,9 +41,11 @@ struct wire_order {
     bool is_fresh;    /* not over a kept connection, which the peer may just be closing */
     enum reach reach; /* stricter than the options' */
     /* All NULL for none; copied. */
-    const struct strv *headers; /* "Name: value", beside ours */
-    const char *said;           /* in sentences in place of the URL, which may hold a key */
-    const char *mail_from;      /* then it is a mail: body is the whole message */
+    /* "Name: value", beside ours; each up to its first control character: a value may be a user's,
+     * and what stands behind a line break in it would be a header, or a request, of his own. */
+    const struct strv *headers;
+    const char *said;      /* in sentences in place of the URL, which may hold a key */
+    const char *mail_from; /* then it is a mail: body is the whole message */
     const struct strv *mail_to;
     const char *user, *password;
 };

@@ -266,6 +266,8 @@ class Handler(BaseHTTPRequestHandler):
             ids = [i for i in json.loads(body)["ids"] if self.stub.jobs[i]["state"] not in TERMINAL]
             self.stop(ids)
             self.answer(202, {"jobs": [{"id": i, "state": self.stub.jobs[i]["state"]} for i in ids], "more": False})
+        elif path == "/v1/services/talks:ask":
+            self.answer(200, {"service": "talks", "version": 1, "status": 200, "took_ms": 1, "answer": self.stub.says})
         elif m and self.stub.busy:
             self.stub.busy -= 1
             self.problem(429, "too_many_requests", "1000 jobs wait")
@@ -313,6 +315,7 @@ class Stub:
         self.refuse = None  # (status, problem) for the next POST of a job
         self.cut_logs = self.drop_posts = self.busy = self.drop_jobs = 0
         self.told_merged = False
+        self.says = ""  # the answer of a service
         self.piece = 1 << 16  # of the log, in one answer or event
         self.changed = threading.Condition()
         self.version = 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MLflow server of one user takes whatever comes and never answers: the starts of others are decided, and their
-runs completed, all the same."""
+runs completed, all the same. A token with line breaks is no second request on a connection to a server of all."""
 
 import contextlib
 import http.server
@@ -30,6 +30,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
         word = self.path.split("?")[0].rsplit("/", 1)[1]
         body = json.dumps(self.SAID.get(word, {})).encode()
         self.server.words.append(word)
+        self.server.heads.append(dict(self.headers))
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -44,7 +45,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
 @contextlib.contextmanager
 def mlflow():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    server.words, server.url = [], f"http://127.0.0.1:{server.server_address[1]}"
+    server.words, server.heads, server.url = [], [], f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
@@ -78,3 +79,14 @@ def test_others_start_and_are_completed_beside_a_server_that_never_answers(tmp_p
             assert argusd.wait_over(job)["state"] == "SUCCEEDED"
         again = run_on(argusd, good.url, "admin")  # while all of hers are tried again
         argusd.wait_job(again, lambda j: [t["state"] for t in j["trackers"] or []] == ["complete"], "has its run, too")
+
+
+def test_a_token_with_line_breaks_is_one_header(tmp_path):
+    token = "hers\r\nX-Second: 1\r\nContent-Length: 0\r\n\r\nPOST /api/2.0/mlflow/runs/third HTTP/1.1\r\nX-Fourth: 1"
+    with mlflow() as good, FakeRay() as ray, Argusd(tmp_path, ray.url, OWN) as argusd:
+        reply = argusd.call("PUT", "/v1/secrets/MLFLOW_TRACKING_TOKEN", {"value": token}, token="user")
+        assert reply.status in (200, 201), reply
+        job = run_on(argusd, good.url, "user")
+        argusd.wait_job(job, lambda j: [t["state"] for t in j["trackers"] or []] == ["complete"], "has its whole run")
+        assert {head["Authorization"] for head in good.heads} == {"Bearer hers"}
+        assert "third" not in good.words and not [h for h in good.heads if "X-Second" in h or "X-Fourth" in h]

@@ -102,6 +102,8 @@ def test_a_checkpoint_becomes_a_model(argusd):
     # Its project's members see it, others once it is shared.
     assert model(argusd, f"alice:{t.id}-10", "eve")["state"] == "ready"
     assert model(argusd, f"alice:{t.id}-10", "bob") is None
+    again = argusd.call("POST", f"/v1/models/{t.id}-10:share", {"users": ["bob"] * 101}, token="user")
+    assert again.status == 422 and again.json()["code"] == "shared_too_many"  # named again and again
     shared = argusd.call("POST", f"/v1/models/{t.id}-10:share", {"users": ["bob"]}, token="user")
     assert shared.status == 200, shared
     spec = {**standin.SPEC, "model_id": f"alice:{t.id}-10"}

@@ -460,6 +460,13 @@ def test_terminal_gets_colours_and_no_other_control(cli, stub):
     assert b"\x1b[31mred\x1b[0m ^[]0;title^G ^[[2J\\x9b2J" in seen
 
 
+def test_the_answer_of_a_service_steers_no_terminal(cli, stub):
+    stub.says = "well\x1b]0;title\x07\x1b[2J\x9b1A"
+    status, seen = on_terminal(cli, "service", "ask", "talks", "6 times 7?")
+    assert status == 0 and b"well^[]0;title^G^[[2J\\x9b1A" in seen
+    assert cli.ok("service", "ask", "talks", "6 times 7?") == stub.says + "\n", "what is no terminal gets it as it came"
+
+
 # ---- reading ----
 
 

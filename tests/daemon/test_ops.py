@@ -172,7 +172,20 @@ def test_a_lesser_token_of_an_admin_is_no_admin(w):
     lesser = w.call("POST", "/v1/tokens", {"user": "eve", "role": "user"}).json()["token"]
     assert plan(w, "stop_many", lesser, 409, user="alice")["code"] == "ops_no_jobs"
     assert plan(w, "stop_many", lesser, 403, jobs=[hers])
-    w.stop_job(hers)
+    p = plan(w, "stop_many", "eve", jobs=[hers])  # nor by a plan that the admin's own token made
+    assert apply(w, p, 403, lesser) and w.job(hers)["state"] == "QUEUED"
+    assert look(w, p)["state"] == "waiting" and apply(w, p, token="eve")["state"] == "done"
+
+
+def test_who_is_no_admin_any_more_cleans_nothing_up(w):
+    t = trained(w)
+    assert w.call("POST", "/v1/users", {"name": "frank", "role": "admin"}).status == 201
+    w.tokens["frank"] = w.call("POST", "/v1/tokens", {"user": "frank"}).json()["token"]
+    p = plan(w, "cleanup_job_artifacts", "frank", job=t.id)
+    assert w.call("PATCH", "/v1/users/frank", {"role": "user"}).status == 200
+    failed = apply(w, p, token="frank")
+    assert failed["state"] == "failed" and t.steps() == [10, 20, 30, 40]
+    assert failed["steps"][0]["real"]["text"].startswith("0 of 2 checkpoints are gone")
 
 
 def test_what_cannot_be_planned(w):
@@ -189,6 +202,7 @@ def test_what_cannot_be_planned(w):
     assert w.call("POST", "/v1/ops/format_disk", {}).status == 404
     assert w.call("GET", "/v1/ops/plans/plan-none").status == 404
     (job,) = waiting(w)
+    assert plan(w, "stop_many", status=422, jobs=[job] * 1001)["code"] == "ops_too_many_jobs"  # named again and again
     made = [w.call("POST", "/v1/ops/stop_many", {"jobs": [job]}, token="user") for _ in range(21)]
     assert made[-1].status == 429 and made[-1].json()["code"] == "ops_full" and made[0].status == 201
     w.stop_job(job)

@@ -91,6 +91,8 @@ def test_the_last_requests_are_listed_without_their_bodies(bed):
     bed.ready("seen", 1)
     assert requests_of(bed, "seen") == []
     assert ask(bed, "seen", f"{CHAT}?secret=word").status == 200
+    for path in ("/v1/models\tuser=root", "/v1/models\x1b[2J", "/v1/models?a=\r\nX: y"):
+        bed.act("seen", "ask", 400, path=path)  # it stands in a line of the log
     bed.act("seen", "ask", text="6 times 7?")
     asked, first = until(lambda: (got := requests_of(bed, "seen"))[1:] and got, "both are listed")
     assert (asked["user"], asked["method"], asked["path"]) == ("alice", "POST", "/v1/chat/completions")

@@ -142,8 +142,10 @@ static int watch_once(struct cli *cli, cli_page_f page, void *opts, const struct
     int r = page(cli, opts, args, &err);
     (void)fclose(cli->out); /* in memory */
     cli->out = screen;
-    if (cli->term.is_tty)
-        (void)fputs("\033[H\033[2J\033[3J", screen);
+    if (cli->term.is_tty) {
+        (void)fflush(screen);
+        (void)fputs("\033[H\033[2J\033[3J", stdout); /* `screen` would show it: show/screen.h */
+    }
     _cleanup_(freep) char *said = r < 0 ? cli_err_text(cli, &err) : NULL;
     if (said)
         cli_talk(cli, "argus: %s", said);

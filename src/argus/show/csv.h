@@ -3,5 +3,6 @@
 #pragma once
 #include <stdio.h>
 
-/* In quotes; control characters become spaces, so that a cell is never two lines. */
+/* In quotes; control characters become spaces, so that a cell is never two lines. What a table
+ * would take for a formula has ' before it. */
 void csv_text(FILE *out, const char *text);

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "http/proxy/headers.h"
+#include "http/uri.h"
 #include "ray/wire.h"
 
 enum { ASK_BODY_MAX = 1 << 20, ASK_ANSWER_MAX = 1 << 20, ASK_WORDS = 256 };
@@ -173,7 +174,7 @@ static int asking_read(struct service_asking *k, const json_t *form, struct err 
     const char *text = json_get_str(form, "text", NULL), *path = json_get_str(form, "path", NULL);
     const json_t *body = json_object_get(form, "body");
     if (!text == !path ||
-        (path && (*path != '/' || strpbrk(path, " #\r\n") || !header_is_below(path))) ||
+        (path && (*path != '/' || !uri_is_clean(path) || !header_is_below(path))) ||
         (text && !k->to.counts_tokens))
         return message_refuse(err, ERR_BAD_REQUEST, "serve_ask", MESSAGE_NO_ARGS);
     k->path = xstrdup(path ? path : "/v1/chat/completions");

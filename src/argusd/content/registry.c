@@ -339,6 +339,9 @@ int registry_share(struct registry *rg,
                    struct err *err)
 {
     struct strv named = {0}, all = {0};
+    if (users->n + projects->n > REGISTRY_SHARED_MAX) /* each is compared with those before it */
+        return message_refuse(err, ERR_REFUSED, "shared_too_many",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", REGISTRY_SHARED_MAX)));
     registry_add_shared(&named, "user", users);
     registry_add_shared(&named, "project", projects);
     for (size_t i = 0; i < e->shared.n; i++)

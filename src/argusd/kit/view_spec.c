@@ -66,25 +66,15 @@ static void view_collect(const struct node *map, struct strv *values)
             strv_add(values, c->text);
 }
 
-/* A list for each text: what is in the list already is looked for from its begin. */
-static void collect_text(const char *text, const char *previous, struct strv *values)
-{
-    struct strv found = {0};
-    spec_secrets_in(text, previous, &found, NULL);
-    for (size_t i = 0; i < found.n; i++)
-        strv_add(values, found.v[i]);
-    strv_release(&found);
-}
-
 /* What looks like a key in a list of arguments, or in a line. */
 static void collect_texts(const struct node *n, struct strv *values)
 {
     const char *previous = NULL;
     if (n && n->kind == NODE_SCALAR)
-        collect_text(n->text, NULL, values);
+        spec_add_secrets(n->text, NULL, values);
     for (const struct node *c = n && n->kind == NODE_SEQ ? n->first : NULL; c; c = c->next) {
         if (c->kind == NODE_SCALAR)
-            collect_text(c->text, previous, values);
+            spec_add_secrets(c->text, previous, values);
         previous = c->kind == NODE_SCALAR ? c->text : NULL;
     }
 }

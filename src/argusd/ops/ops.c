@@ -441,11 +441,11 @@ const char *ops_confirmation(const struct ops_plan *p)
     return p->action == OPS_RESTART_RAY_HEAD ? p->target : NULL;
 }
 
-int ops_compare(const struct ops_plan *p, struct field_list *ret, struct err *err)
+int ops_compare(const struct ops_plan *p, int role, struct field_list *ret, struct err *err)
 {
     struct ops_plan now = {.action = p->action,
                            .user = p->user,
-                           .role = p->role,
+                           .role = role < p->role ? role : p->role,
                            .target = p->target ? xstrdup(p->target) : NULL,
                            .then = p->then,
                            .within = p->within,
@@ -462,10 +462,10 @@ int ops_compare(const struct ops_plan *p, struct field_list *ret, struct err *er
     return r;
 }
 
-static int ops_check_state(const struct ops_plan *p, struct err *err)
+static int ops_check_state(const struct ops_plan *p, int role, struct err *err)
 {
     struct field_list changes = {0};
-    int r = ops_compare(p, &changes, err);
+    int r = ops_compare(p, role, &changes, err);
     if (r == 0 && changes.n) {
         _cleanup_(freep) char *said = opsfacts_say(&changes);
         r = message_refuse(err, ERR_CONFLICT, "ops_state_changed",
@@ -488,7 +488,7 @@ static int ops_check_alone(const struct ops_plan *p, struct err *err)
     return 0;
 }
 
-static int ops_check_apply(const struct ops_plan *p, const char *typed, struct err *err)
+static int ops_check_apply(const struct ops_plan *p, int role, const char *typed, struct err *err)
 {
     const char *word = ops_confirmation(p);
     int r = ops_check_waits(p, err);
@@ -501,23 +501,24 @@ static int ops_check_apply(const struct ops_plan *p, const char *typed, struct e
                            MESSAGE_ARGS(MESSAGE_STR("word", word)));
     if (r == 0)
         r = ops_check_alone(p, err);
-    return r == 0 ? ops_check_state(p, err) : r;
+    return r == 0 ? ops_check_state(p, role, err) : r;
 }
 
 int ops_apply(struct ops *o,
               const struct ops_plan *plan,
-              const char *user,
+              const struct http_principal *who,
               const char *typed,
               struct err *err)
 {
     struct ops_plan *p = ops_own(o, plan->id);
-    int r = ops_check_apply(p, typed, err);
+    int role = (int)who->role, r = ops_check_apply(p, role, typed, err);
     if (r < 0)
         return r;
+    p->role = role < p->role ? role : p->role; /* what its steps still ask, they ask with it */
     p->state = OPS_IS_APPLYING;
     p->applied_at = clock_wall();
-    set_str(&p->applied_by, user);
-    ops_tell(p, "ops_applied", user, NULL);
+    set_str(&p->applied_by, who->user);
+    ops_tell(p, "ops_applied", who->user, NULL);
     ops_drive(p);
     return 0;
 }

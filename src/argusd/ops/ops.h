@@ -151,14 +151,19 @@ must_check int ops_approve(struct ops *o,
                            const char *user,
                            struct err *err);
 /* Begins. typed: see ops_confirmation(). ERR_CONFLICT: it was, it expired, it lacks approvals, or
- * the state is not the one that it was made for. */
+ * the state is not the one that it was made for. With a lesser role than it was made with no more
+ * is done than that role may. */
 must_check int ops_apply(struct ops *o,
                          const struct ops_plan *plan,
-                         const char *user,
+                         const struct http_principal *who,
                          const char *typed,
                          struct err *err);
-/* What is not as it was; release it with opsfacts_release(). ERR_…: it could not be planned now. */
-must_check int ops_compare(const struct ops_plan *p, struct field_list *ret, struct err *err);
+/* What is not as it was, for this role or the lesser one that it was made with; release it with
+ * opsfacts_release(). ERR_…: it could not be planned now. */
+must_check int ops_compare(const struct ops_plan *p,
+                           int role,
+                           struct field_list *ret,
+                           struct err *err);
 
 /* Call cb once, when it is over. */
 struct ops_waiter *ops_wait(const struct ops_plan *p, void (*cb)(void *arg), void *arg);

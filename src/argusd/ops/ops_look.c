@@ -204,6 +204,9 @@ static bool ops_is_meant(const struct ops_plan *p, const struct job *j)
 /* Named ones must be there, and each be the maker's to stop; a filter passes over others'. */
 static int ops_look_ids(struct ops_sight *s)
 {
+    if (s->p->ids.n > OPS_JOBS_MAX) /* each live job is looked for among them */
+        return message_refuse(s->err, ERR_REFUSED, "ops_too_many_jobs",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", OPS_JOBS_MAX)));
     for (size_t i = 0; i < s->p->ids.n; i++) {
         const struct live *l = jobs_find_id(s->a->jobs, s->p->ids.v[i]);
         if (!l)
@@ -284,18 +287,23 @@ static int ops_look_action(struct ops_sight *s, const struct checkpoints_answer 
     return message_refuse(s->err, ERR_NOT_FOUND, "ops_no_action", MESSAGE_NO_ARGS);
 }
 
+void ops_maker(const struct api *a, const struct ops_plan *p, struct http_principal *ret)
+{
+    const struct person *maker = people_find(a->people, p->user);
+    int role = maker && !maker->disabled ? maker->role : HTTP_ROLE_NONE;
+    text_copy(ret->user, p->user);
+    ret->role = (enum http_role)(role < p->role ? role : p->role);
+}
+
 int ops_look(struct api *a,
              struct ops_plan *p,
              const struct checkpoints_answer *goes,
              struct err *err)
 {
-    const struct person *maker = people_find(a->people, p->user);
     struct err own = {0};
     struct ops_sight s = {.a = a, .p = p, .jobs = BUF_INIT(JOBS_TEXT_MAX), .err = err ? err : &own};
     s.j = jout_begin(&s.jobs);
-    text_copy(s.maker.user, p->user);
-    int role = maker && !maker->disabled ? maker->role : HTTP_ROLE_NONE;
-    s.maker.role = (enum http_role)(role < p->role ? role : p->role);
+    ops_maker(a, p, &s.maker);
     jout_open(&s.j, NULL, '[');
     int r = ops_look_action(&s, goes);
     jout_close(&s.j, ']');

@@ -123,7 +123,7 @@ static void ops_page_fill(struct resource_ask *q, const void *object, void *out)
         return;
     ops_page_steps(q, p, page);
     struct err ignored = {0}; /* what is gone cannot be compared: :apply says it */
-    if (p->state == OPS_IS_WAITING && ops_compare(p, &page->difference, &ignored) < 0)
+    if (p->state == OPS_IS_WAITING && ops_compare(p, p->role, &page->difference, &ignored) < 0)
         page->difference = (struct field_list){0};
 }
 
@@ -507,7 +507,8 @@ static void ops_plan_apply(struct http_req *req, void *app)
     if (!p || ops_check_action(&q, p->action, "change") < 0) {
         resource_refuse(&q);
     } else if ((body = api_read_action(req, &apply_form))) {
-        if (ops_apply(q.a->ops, p, q.who.user, json_get_str(body, "confirm", NULL), &q.err) < 0)
+        if (ops_apply(q.a->ops, p, http_req_principal(req), json_get_str(body, "confirm", NULL),
+                      &q.err) < 0)
             resource_refuse(&q);
         else
             ops_reply_over(&q, p, 202);

@@ -20,6 +20,10 @@ must_check int ops_look(struct api *a,
                         const struct checkpoints_answer *goes,
                         struct err *err);
 
+/* Whose rights count, as they are now: those of whoever asked for the plan, with the role of the
+ * token that did, or of a lesser one that applied it. *ret: else zeroed. */
+void ops_maker(const struct api *a, const struct ops_plan *p, struct http_principal *ret);
+
 /* ---- ops_steps.c ---- */
 
 /* Decides what the step does; it may go on behind it. */

@@ -193,12 +193,20 @@ static void ops_on_cleaned(const struct checkpoints_answer *r, void *arg)
     p->settled = true;
 }
 
+/* A job that is over is read only now: when the plan was applied nobody could ask this. */
+static bool ops_may_clean(const struct ops_plan *p)
+{
+    struct http_principal maker = {0};
+    ops_maker(p->of->a, p, &maker);
+    return api_may_change(p->of->a, &maker, "clean up", p->job, NULL) == 0;
+}
+
 static void ops_on_job(const struct store_result *r, void *arg)
 {
     struct ops_plan *p = arg;
     struct record_extra x = {0};
     p->read = NULL;
-    if (!r->err.code && record_to_job(&r->jobs[0], &p->job, &x, NULL) == 0)
+    if (!r->err.code && record_to_job(&r->jobs[0], &p->job, &x, NULL) == 0 && ops_may_clean(p))
         p->ask =
             checkpoints_gc(p->of->a->checkpoints, p->job, false, p->applied_by, ops_on_cleaned, p);
     else

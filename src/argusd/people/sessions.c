@@ -49,7 +49,7 @@ const struct field_table session_table = {.name = "Session",
 
 struct link {
     char hash[HASH_HEX]; /* of its text; "": none */
-    char token_id[HTTP_TOKEN_ID_MAX];
+    char token_id[HTTP_TOKEN_ID_MAX], user[HTTP_USER_MAX];
     usec_t made_at;
 };
 
@@ -200,22 +200,46 @@ const struct session *sessions_add(struct sessions *ss,
 
 /* ---- login links ---- */
 
+static bool link_waits(const struct link *l, usec_t now)
+{
+    return *l->hash && now >= l->made_at && now - l->made_at <= SESSION_LINK_LIFE;
+}
+
+/* Where the next link of this user goes. Nobody ends the links of others by making many. */
+static struct link *sessions_link_place(struct sessions *ss, const char *user, usec_t now)
+{
+    struct link *oldest = &ss->links[0], *own = NULL, *room = NULL;
+    size_t n = 0;
+    for (struct link *l = ss->links; l < ss->links + SESSION_LINKS; l++) {
+        if (!link_waits(l, now)) {
+            room = l;
+            continue;
+        }
+        oldest = l->made_at < oldest->made_at ? l : oldest;
+        if (!str_eq(l->user, user))
+            continue;
+        own = !own || l->made_at < own->made_at ? l : own;
+        n++;
+    }
+    if (n >= SESSION_LINKS_OF_USER)
+        return own;
+    return room ? room : oldest;
+}
+
 void sessions_make_link(struct sessions *ss,
                         const struct http_principal *p,
                         usec_t now,
                         char ret[static SESSION_LINK_MAX])
 {
     unsigned char bytes[32];
-    struct link *to = &ss->links[0];
-    for (size_t i = 1; i < SESSION_LINKS && *to->hash; i++)
-        if (!*ss->links[i].hash || ss->links[i].made_at < to->made_at)
-            to = &ss->links[i];
+    struct link *to = sessions_link_place(ss, p->user, now);
     random_bytes(bytes, sizeof(bytes));
     (void)sodium_bin2base64(ret, SESSION_LINK_MAX, bytes, sizeof(bytes),
                             sodium_base64_VARIANT_URLSAFE_NO_PADDING); /* 43 characters fit */
     sodium_memzero(bytes, sizeof(bytes));
     *to = (struct link){.made_at = now};
     text_copy(to->token_id, p->token_id);
+    text_copy(to->user, p->user);
     (void)hash_sha256_hex(ret, strlen(ret), to->hash);
 }
 
@@ -233,7 +257,7 @@ int sessions_take_link(struct sessions *ss,
     struct link l = found ? *found : (struct link){0};
     if (found)
         *found = (struct link){0};
-    if (!found || now < l.made_at || now - l.made_at > SESSION_LINK_LIFE)
+    if (!link_waits(&l, now))
         return http_principal_refuse(ret, "login_link_over", MESSAGE_NO_ARGS);
     return tokens_check_id(ss->parts.tokens, l.token_id, now, ret);
 }

@@ -72,13 +72,15 @@ bool sessions_csrf_of(const struct sessions *ss,
                       char ret[static SESSION_CSRF_MAX]);
 /* ---- login links: a browser is logged in once, without the token ---- */
 
-/* The size of a link's text, with the NUL, and how many links may wait at once, of all users. */
-enum { SESSION_LINK_MAX = 48, SESSION_LINKS = 256 };
+/* The size of a link's text, with the NUL, and how many links may wait at once, of all users and
+ * of one. */
+enum { SESSION_LINK_MAX = 48, SESSION_LINKS = 256, SESSION_LINKS_OF_USER = 8 };
 /* A link works for so long. */
 #define SESSION_LINK_LIFE (10 * USEC_MIN)
 
-/* A new one for the token of p; the oldest goes where there are too many. Its text is written to
- * ret, the only time that it is seen. It is in memory alone: a restart of argusd ends it. */
+/* A new one for the token of p; the user's oldest goes where he has too many, else the oldest of
+ * all where there are too many. Its text is written to ret, the only time that it is seen. It is in
+ * memory alone: a restart of argusd ends it. */
 void sessions_make_link(struct sessions *ss,
                         const struct http_principal *p,
                         usec_t now,

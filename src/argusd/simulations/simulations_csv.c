@@ -7,10 +7,11 @@
 #include "base/json.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 
 static void csv_name(struct buf *out, const char *text)
 {
-    (void)buf_addc(out, '"');
+    (void)buf_adds(out, text_is_formula(text) ? "\"'" : "\"");
     for (; *text; text++)
         (void)buf_addf(out, *text == '"' ? "\"%c" : "%c", *text);
     (void)buf_addc(out, '"');

@@ -114,6 +114,8 @@ static int add_json_children(struct doc *d, const json_t *v, int depth, struct n
         }
         return 0;
     }
+    if (json_object_size(v) > DOC_MAX_KEYS) /* the YAML reader says it */
+        return -EINVAL;
     json_object_foreach ((json_t *)(uintptr_t)v, key, child) {
         if ((r = from_json(d, child, depth + 1, tail)) < 0)
             return r;
@@ -353,6 +355,8 @@ static int doc_read_key(struct reader *rd,
     const struct fy_mark *m = t ? fy_token_start_mark(t) : NULL;
     if (e->type != FYET_SCALAR)
         return doc_complain(rd, m, "yaml_key");
+    if (map->n >= DOC_MAX_KEYS)
+        return doc_complain(rd, m, "yaml_many_keys");
     int r = read_scalar(rd, e, ret);
     if (r == 0)
         r = doc_take_tag(rd, fy_event_get_tag_token(e), *ret);

@@ -3,9 +3,10 @@
  *
  * YAML 1.2 through libfyaml; a text that begins with '{' is tried as JSON first
  * (fast, no places) and read again as YAML when places are wanted. Refused:
- * more than DOC_MAX_BYTES, DOC_MAX_NODES, DOC_MAX_DEPTH, aliases, several
- * documents, duplicate keys, keys that are not text, "? key", NUL in a scalar,
- * tags other than those of the core schema (!!str, !!int …), which must fit. */
+ * more than DOC_MAX_BYTES, DOC_MAX_NODES, DOC_MAX_DEPTH, DOC_MAX_KEYS in one
+ * mapping, aliases, several documents, duplicate keys, keys that are not text,
+ * "? key", NUL in a scalar, tags other than those of the core schema (!!str,
+ * !!int …), which must fit. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +14,9 @@
 #include "base/doc/problem.h"
 #include "base/json.h"
 
-enum { DOC_MAX_BYTES = 1 << 20, DOC_MAX_NODES = 20000, DOC_MAX_DEPTH = 32 };
+/* KEYS: each key of a mapping is compared with those before it, and so is each pair that is made of
+ * one: the time grows with the square of the keys, and one request must not hold the loop. */
+enum { DOC_MAX_BYTES = 1 << 20, DOC_MAX_NODES = 20000, DOC_MAX_DEPTH = 32, DOC_MAX_KEYS = 1000 };
 
 enum node_kind { NODE_SCALAR, NODE_MAP, NODE_SEQ };
 

@@ -71,7 +71,7 @@ static struct node *make_scalar(const struct lines *l, const char *s, size_t n, 
     return node;
 }
 
-/* The name before the colon; 0 if there is none, or it was there before. */
+/* The name before the colon; 0 if there is none, it was there before, or there are too many. */
 static size_t key_length(const struct lines *l,
                          const struct node *map,
                          const char *s,
@@ -84,7 +84,7 @@ static size_t key_length(const struct lines *l,
     if (!len || len == n || s[len] != ':')
         return 0;
     *ret_name = doc_keep_text(l->d, s, len);
-    return node_find(map, *ret_name) ? 0 : len;
+    return map->n >= DOC_MAX_KEYS || node_find(map, *ret_name) ? 0 : len;
 }
 
 /* ---- further in ---- */

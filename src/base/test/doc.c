@@ -224,6 +224,44 @@ static void test_too_many_nodes(void **state)
     free(text);
 }
 
+struct many {
+    const char *open, *before, *behind, *close; /* around all keys, and around each */
+    int line;                                   /* of the first key that is too many */
+};
+
+static char *many_keys(const struct many *m, int n)
+{
+    struct buf text = BUF_INIT(DOC_MAX_BYTES);
+    (void)buf_adds(&text, m->open);
+    for (int i = 0; i < n; i++)
+        (void)buf_addf(&text, "%sk%d%s", m->before, i, m->behind);
+    (void)buf_adds(&text, m->close);
+    assert_false(text.failed);
+    return buf_take(&text);
+}
+
+/* In each of the three ways in which a text is read. */
+static void test_too_many_keys(void **state)
+{
+    static const struct many forms[] = {{"", "", ": 1\n", "", DOC_MAX_KEYS + 1},
+                                        {"env:\n", "  ", ": 1\n", "", DOC_MAX_KEYS + 2},
+                                        {"{", "\"", "\": 1, ", "\"z\": 1}", 1},
+                                        {"{a: [{", "", ": '1', ", "z: 1}]}", 1}};
+    (void)state;
+    for (size_t i = 0; i < array_len(forms); i++) {
+        int most_n = DOC_MAX_KEYS - (*forms[i].close ? 1 : 0); /* z is one, too */
+        _cleanup_(freep) char *most = many_keys(&forms[i], most_n);
+        _cleanup_(freep) char *more = many_keys(&forms[i], most_n + 1);
+        for (int places = 0; places < 2; places++)
+            doc_free(parse(most, places));
+        refuse(more, strlen(more), forms[i].line, "too many keys");
+        struct problems ps = {0};
+        struct doc *d = NULL;
+        assert_true(doc_parse(more, strlen(more), false, &d, &ps) < 0);
+        problems_release(&ps);
+    }
+}
+
 static void test_empty_is_a_mapping(void **state)
 {
     (void)state;
@@ -238,16 +276,12 @@ static void test_empty_is_a_mapping(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_places),
-                                       cmocka_unit_test(test_json_with_and_without_places),
-                                       cmocka_unit_test(test_json_numbers),
-                                       cmocka_unit_test(test_quoted_texts),
-                                       cmocka_unit_test(test_scalar_types),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_too_many_nodes),
-                                       cmocka_unit_test(test_plain_texts),
-                                       cmocka_unit_test(test_mistakes_are_named),
-                                       cmocka_unit_test(test_tags),
-                                       cmocka_unit_test(test_empty_is_a_mapping)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_places),         cmocka_unit_test(test_json_with_and_without_places),
+        cmocka_unit_test(test_json_numbers),   cmocka_unit_test(test_quoted_texts),
+        cmocka_unit_test(test_scalar_types),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_too_many_nodes), cmocka_unit_test(test_too_many_keys),
+        cmocka_unit_test(test_plain_texts),    cmocka_unit_test(test_mistakes_are_named),
+        cmocka_unit_test(test_tags),           cmocka_unit_test(test_empty_is_a_mapping)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

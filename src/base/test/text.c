@@ -69,12 +69,23 @@ static void test_units_of_bytes(void **state)
     }
 }
 
+static void test_formulas(void **state)
+{
+    static const char *const yes[] = {"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"},
+                             *const no[] = {"", "actor/pg_loss", "a=b", "2-4", "'=1"};
+    (void)state;
+    for (size_t i = 0; i < array_len(yes); i++)
+        assert_true(text_is_formula(yes[i]));
+    for (size_t i = 0; i < array_len(no); i++)
+        assert_false(text_is_formula(no[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copy),           cmocka_unit_test(test_one_byte_holds_the_end_only),
         cmocka_unit_test(test_printf),         cmocka_unit_test(test_a_pointer_comes_with_its_size),
-        cmocka_unit_test(test_units_of_bytes),
+        cmocka_unit_test(test_units_of_bytes), cmocka_unit_test(test_formulas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,8 @@ enum {
     SPEC_ID_BUF = 64,
     SPEC_SECRETS_MAX = 32,
     SPEC_SECRET_NAME_MAX = 64,
-    SPEC_JOB_NAME_MAX = 200, /* letters */
+    SPEC_JOB_NAME_MAX = 200,   /* letters */
+    SPEC_OVERRIDES_MAX = 1000, /* a retry with others compares each old one with each new one */
 };
 
 struct spec_limits {

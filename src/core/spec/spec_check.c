@@ -527,6 +527,10 @@ void spec_check_all(struct spec *s, const struct spec_limits *lim, const struct 
     check_alerts(s, c);
     if (s->reward_fn_path)
         spec_read_reward(s, c);
+    if (s->overrides.n > SPEC_OVERRIDES_MAX)
+        spec_error(c, "overrides", "too_many_overrides",
+                   MESSAGE_ARGS(MESSAGE_NUM("overrides", s->overrides.n),
+                                MESSAGE_NUM("most", SPEC_OVERRIDES_MAX)));
     spec_check_overrides(s, c);
     spec_check_env(s, c);
     spec_check_eval(s, c);

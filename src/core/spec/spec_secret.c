@@ -85,7 +85,7 @@ static void secret_add_value(const char *s,
                              struct strv *names)
 {
     _cleanup_(freep) char *value = xstrndup(s, n);
-    if (strv_has(values, value))
+    if (values->n <= SPEC_SECRETS_ONCE && strv_has(values, value))
         return;
     strv_add(values, value);
     if (names)
@@ -163,6 +163,22 @@ void spec_secrets_in(const char *text,
     secret_find_in_url(text, values, names);
 }
 
+/* A list for each text: one for all would be walked once for each value of each text. */
+void spec_add_secrets(const char *text, const char *previous, struct strv *ret)
+{
+    struct strv found = {0};
+    spec_secrets_in(text, previous, &found, NULL);
+    for (size_t i = 0; i < found.n; i++)
+        strv_add(ret, found.v[i]);
+    strv_release(&found);
+}
+
+static void secret_list_texts(const struct strv *texts, bool has_order, struct strv *ret)
+{
+    for (size_t i = 0; i < texts->n; i++)
+        spec_add_secrets(texts->v[i], has_order && i ? texts->v[i - 1] : NULL, ret);
+}
+
 /* One text, or a list of arguments. */
 static void secret_list_json(const json_t *texts, struct strv *ret)
 {
@@ -170,23 +186,22 @@ static void secret_list_json(const json_t *texts, struct strv *ret)
     size_t i;
     const json_t *v;
     if (text)
-        spec_secrets_in(text, NULL, ret, NULL);
+        spec_add_secrets(text, NULL, ret);
     json_array_foreach (texts, i, v) {
         text = json_string_value(v);
         if (text)
-            spec_secrets_in(text, previous, ret, NULL);
+            spec_add_secrets(text, previous, ret);
         previous = text;
     }
 }
 
 void spec_list_secrets(const struct spec *s, struct strv *ret)
 {
-    for (size_t i = 0; i < s->overrides.n; i++)
-        spec_secrets_in(s->overrides.v[i], NULL, ret, NULL);
-    for (size_t i = 0; i < s->entrypoint.n; i++)
-        spec_secrets_in(s->entrypoint.v[i], i ? s->entrypoint.v[i - 1] : NULL, ret, NULL);
+    secret_list_texts(&s->overrides, false, ret);
+    secret_list_texts(&s->entrypoint, true, ret);
     json_t *eval = s->eval_on_save ? json_loads(s->eval_on_save, 0, NULL) : NULL;
     secret_list_json(json_object_get(eval, "overrides"), ret);
     secret_list_json(json_object_get(eval, "entrypoint"), ret);
     json_decref(eval);
+    strv_sort_once(ret);
 }

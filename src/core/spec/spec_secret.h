@@ -12,12 +12,19 @@
 
 struct spec;
 
-/* The values in this text that look like keys, each once, and the names before them ("" for one
- * known by its form). Both are added to; names may be NULL. previous: the argument before, NULL for
- * a line of its own. */
+/* One text of a mebibyte may hold 100,000 different ones: each is compared with this many at most.
+ */
+enum { SPEC_SECRETS_ONCE = 256 };
+
+/* The values in this text that look like keys, and the names before them ("" for one known by its
+ * form). Each is there once as long as there are no more than SPEC_SECRETS_ONCE. Both are added to;
+ * names may be NULL. previous: the argument before, NULL for a line of its own. */
 void spec_secrets_in(const char *text,
                      const char *previous,
                      struct strv *values,
                      struct strv *names);
-/* Those of all overrides and arguments of a spec, and of its eval_on_save. */
+/* The same values, for many texts in one list: a value may be in it more than once. */
+void spec_add_secrets(const char *text, const char *previous, struct strv *ret);
+/* Those of all overrides and arguments of a spec, and of its eval_on_save, added to ret, which is
+ * in the order of bytes then. */
 void spec_list_secrets(const struct spec *s, struct strv *ret);

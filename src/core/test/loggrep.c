@@ -112,12 +112,46 @@ static void test_costly_patterns(void **state)
     loggrep_free(g);
 }
 
+static bool loggrep_test_is_late(void *arg)
+{
+    ++*(int *)arg;
+    return true;
+}
+
+/* PCRE2 counts none of these steps: below its limits the long line takes many seconds. */
+static void test_steps_that_are_not_counted(void **state)
+{
+    enum { LONG = 100000 };
+    struct buf text = BUF_INIT(1 << 20);
+    struct loggrep *g = NULL;
+    struct hits h = {.out = BUF_INIT(1 << 20)};
+    int looks = 0;
+    (void)state;
+    for (int i = 0; i < LONG; i++)
+        (void)buf_addc(&text, 'a');
+    (void)buf_adds(&text, "x\naax\n");
+    assert_int_equal(loggrep_new("a{0,65000}?[xy]", &g, NULL), 0);
+    assert_int_equal(loggrep_scan(g, buf_str(&text), text.len, on_hit, &h), text.len);
+    assert_string_equal(buf_str(&h.out), "100002:aax|");
+    buf_reset(&h.out);
+    loggrep_until(g, loggrep_test_is_late, &looks);
+    assert_int_equal(loggrep_scan(g, buf_str(&text), text.len, on_hit, &h), LONG + 2);
+    assert_true(looks > 0);
+    assert_int_equal(h.out.len, 0);
+    loggrep_free(g);
+    assert_int_equal(loggrep_new("a+[xy]$", &g, NULL), 0); /* a long line is no attack */
+    assert_true(loggrep_matches(g, buf_str(&text), LONG + 1));
+    loggrep_free(g);
+    buf_release(&h.out);
+    buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),           cmocka_unit_test(test_enough),
         cmocka_unit_test(test_bad_patterns),    cmocka_unit_test(test_nested_patterns),
-        cmocka_unit_test(test_costly_patterns),
+        cmocka_unit_test(test_costly_patterns), cmocka_unit_test(test_steps_that_are_not_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

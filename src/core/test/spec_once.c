@@ -86,9 +86,28 @@ static void what_argusd_judges_is_left_to_it(void **state)
     problems_release(&ps);
 }
 
+static void too_many_overrides_are_one_problem(void **state)
+{
+    struct buf b = BUF_INIT(64 << 10);
+    struct problems ps = {0};
+    struct spec spec;
+    (void)state;
+    (void)buf_adds(&b, PPO "overrides:\n");
+    for (int i = 0; i < SPEC_OVERRIDES_MAX; i++)
+        (void)buf_addf(&b, "  - +a.k%d=1\n", i);
+    assert_int_equal(read_spec(buf_str(&b), &spec, &ps), 0);
+    spec_release(&spec);
+    problems_release(&ps);
+    (void)buf_adds(&b, "  - +a.more=1\n");
+    assert_false(b.failed);
+    one_problem(buf_str(&b), "overrides are more than");
+    buf_release(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_wrong_key_is_one_problem),
-                                       cmocka_unit_test(what_argusd_judges_is_left_to_it)};
+                                       cmocka_unit_test(what_argusd_judges_is_left_to_it),
+                                       cmocka_unit_test(too_many_overrides_are_one_problem)};
     return cmocka_run_group_tests_name("core/spec_once", tests, NULL, NULL);
 }

@@ -78,17 +78,41 @@ static void test_all_of_a_spec(void **state)
     strv_add(&s.entrypoint, RANDOM);
     spec_list_secrets(&s, &all);
     assert_int_equal(all.n, 2); /* each once */
-    assert_string_equal(all.v[0], RANDOM);
-    assert_string_equal(all.v[1], "open");
+    assert_true(strv_has(&all, RANDOM));
+    assert_true(strv_has(&all, "open"));
     strv_release(&all);
     strv_release(&s.overrides);
     strv_release(&s.entrypoint);
 }
 
+/* None is left out of a text that is made to hold as many as fit. */
+static void test_a_text_of_many(void **state)
+{
+    enum { MANY = 4 * SPEC_SECRETS_ONCE };
+    struct buf text = BUF_INIT(1 << 20);
+    struct strv values = {0}, all = {0};
+    (void)state;
+    for (int twice = 0; twice < 2; twice++)
+        for (int i = 0; i < MANY; i++)
+            (void)buf_addf(&text, "x://u:pass%d@ ", i);
+    assert_false(text.failed);
+    spec_secrets_in(buf_str(&text), NULL, &values, NULL);
+    assert_int_equal(values.n, 2 * MANY); /* past the bound nobody looks whether it is there */
+    assert_true(strv_has(&values, "pass0") && strv_has(&values, "pass1023"));
+    struct spec s = {0};
+    strv_add(&s.entrypoint, buf_str(&text));
+    spec_list_secrets(&s, &all);
+    assert_int_equal(all.n, MANY); /* each once */
+    strv_release(&s.entrypoint);
+    strv_release(&values);
+    strv_release(&all);
+    buf_release(&text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_keys_are_found),
-                                       cmocka_unit_test(test_what_is_no_key),
-                                       cmocka_unit_test(test_all_of_a_spec)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys_are_found), cmocka_unit_test(test_what_is_no_key),
+        cmocka_unit_test(test_all_of_a_spec), cmocka_unit_test(test_a_text_of_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

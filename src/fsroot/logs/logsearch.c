@@ -157,9 +157,14 @@ static int search_chunk(struct run *r)
     size_t used = at_end || !last ? p.n : lines;
     s->whole = last ? p.offset + lines : s->whole;
     struct scan c = {.run = r, .base = p.offset};
-    s->offset = p.offset + loggrep_scan(s->grep, r->text, used, on_line, &c);
+    size_t came = loggrep_scan(s->grep, r->text, used, on_line, &c);
+    s->offset = p.offset + came;
     s->bytes += used;
-    return c.enough ? -1 : at_end;
+    if (c.enough)
+        return -1;
+    if (came < used) /* it is late: the rest of the piece comes next time */
+        s->whole = s->offset;
+    return came == used && at_end;
 }
 
 static void close_log(struct run *r)
@@ -195,6 +200,7 @@ void logsearch_run(struct logsearch *s)
 {
     struct run run = {.s = s, .text = xmalloc(CHUNK)};
     int r = 0;
+    loggrep_until(s->grep, s->is_late, s->arg);
     while (s->at < s->n_targets && r >= 0 && s->bytes < s->most_bytes && !logsearch_is_late(s)) {
         if (!s->k)
             s->k = s->targets[s->at].k;

@@ -36,7 +36,7 @@ struct logsearch {
     unsigned sources;
     const char *only;           /* of the workers' or the scene's this one; NULL: all */
     uint64_t most_bytes;        /* read */
-    bool (*is_late)(void *arg); /* asked before each piece; NULL: never */
+    bool (*is_late)(void *arg); /* asked before and within each piece; NULL: never */
     /* False: these are enough. */
     bool (*on_hit)(const struct logsearch_hit *hit, void *arg);
     void *arg;

@@ -90,6 +90,16 @@ static bool samplequery_text_matches(struct samplequery_lines *l, struct sample_
     return false;
 }
 
+/* False: it is not told, or cannot be read. */
+static bool samplequery_fits(struct samplequery_lines *l,
+                             const struct sample_place *p,
+                             struct sample *ret)
+{
+    return samplequery_line(l, p, ret) &&
+           (!l->q->grep || samplequery_text_matches(l, ret->output) ||
+            samplequery_text_matches(l, ret->input));
+}
+
 /* False: the page is at its end; q->at is the next rank. */
 static bool samplequery_tell(struct samplequery_lines *l,
                              const struct sampleindex_dump *d,
@@ -101,10 +111,11 @@ static bool samplequery_tell(struct samplequery_lines *l,
         const struct samplequery_hit hit = {d->file.step, q->at, &v[q->at], &s};
         if (q->at > first && q->is_late(q->arg))
             return false;
-        if (!samplequery_line(l, hit.place, &s) ||
-            (q->grep && !samplequery_text_matches(l, s.output) &&
-             !samplequery_text_matches(l, s.input)))
+        if (!samplequery_fits(l, hit.place, &s)) {
+            if (q->at > first && q->is_late(q->arg))
+                return false; /* perhaps there was no time to find it: once more in the next page */
             continue;
+        }
         if (!q->each(&hit, q->arg)) {
             q->at++;
             return false;
@@ -162,6 +173,8 @@ void samplequery_run(struct samplequery *q)
     if (i < end && q->at_step >= 0 && q->index->v[i].file.step != q->at_step)
         q->at = 0; /* that step has gone meanwhile */
     q->has_more = false;
+    if (q->grep)
+        loggrep_until(q->grep, q->is_late, q->arg);
     for (const size_t first = i; i < end; i++, q->at = 0) {
         q->at_step = q->index->v[i].file.step;
         q->has_more = i > first && q->is_late(q->arg);

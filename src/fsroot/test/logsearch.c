@@ -10,6 +10,7 @@
 struct found {
     struct buf out;
     size_t most, n;
+    unsigned looks; /* at the clock, in one run */
 };
 
 static bool on_hit(const struct logsearch_hit *hit, void *arg)
@@ -162,11 +163,55 @@ static void test_long_logs(void **state)
     buf_release(&want);
 }
 
+/* There is time to begin with a piece, and none to end it. */
+static bool logsearch_test_is_late(void *arg)
+{
+    struct found *f = arg;
+    return f->looks++ > 0;
+}
+
+/* A line that would hold the search is passed over; what stands behind it comes in the next run. */
+static void test_late_within_a_piece(void **state)
+{
+    enum { LONG = 100000 };
+    static char c[] = "c";
+    const struct logsearch_target target = {c, 1, 1};
+    struct found f = {.out = BUF_INIT(1 << 16)};
+    struct buf log = BUF_INIT(1 << 20);
+    struct logsearch s = {.root = *state,
+                          .targets = &target,
+                          .n_targets = 1,
+                          .sources = LOGSEARCH_DRIVER,
+                          .most_bytes = UINT64_MAX,
+                          .is_late = logsearch_test_is_late,
+                          .on_hit = on_hit,
+                          .arg = &f};
+    for (int i = 0; i < LONG; i++)
+        (void)buf_addc(&log, 'a');
+    (void)buf_adds(&log, "\naaZ\n");
+    put(*state, "jobs/c/attempts/1/logs/driver.log", buf_str(&log));
+    assert_int_equal(loggrep_new("a{1,65000}?[XZ]", &s.grep, NULL), 0);
+    logsearch_run(&s);
+    assert_int_equal(s.at, 0);
+    assert_int_equal(s.offset, LONG + 1);
+    assert_int_equal(s.whole, LONG + 1);
+    assert_int_equal(f.out.len, 0);
+    while (s.at < s.n_targets) {
+        f.looks = 0;
+        logsearch_run(&s);
+    }
+    assert_string_equal(buf_str(&f.out), "c/1:100001:aaZ|");
+    loggrep_free(s.grep);
+    buf_release(&log);
+    buf_release(&f.out);
+}
+
 #define with_root(f) cmocka_unit_test_setup_teardown(f, root_setup, root_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {with_root(test_all), with_root(test_workers),
-                                       with_root(test_one_log), with_root(test_long_logs)};
+                                       with_root(test_one_log), with_root(test_long_logs),
+                                       with_root(test_late_within_a_piece)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

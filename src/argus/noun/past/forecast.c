@@ -4,6 +4,7 @@
  * One row per pool; of a pool that is asked for also a row per week, and with --nodes the last
  * weeks with and without the nodes. --csv has every day. */
 #include "argus/noun/noun.h"
+#include "argus/show/csv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -237,10 +238,12 @@ static void forecast_csv(FILE *out, const json_t *answer)
     size_t i, k;
     (void)fputs("pool,day,gpus,low,high\n", out);
     json_array_foreach (json_get_array(answer, "pools"), i, pool)
-        json_array_foreach (json_get_array(pool, "points"), k, point)
-            (void)fprintf(out, "\"%s\",%.*s,%.4f,%.4f,%.4f\n", member_str(pool, "pool"), DAY_TEXT,
-                          member_str(point, "at"), json_get_real(point, "gpus", 0),
-                          json_get_real(point, "low", 0), json_get_real(point, "high", 0));
+        json_array_foreach (json_get_array(pool, "points"), k, point) {
+            csv_text(out, member_str(pool, "pool"));
+            (void)fprintf(out, ",%.*s,%.4f,%.4f,%.4f\n", DAY_TEXT, member_str(point, "at"),
+                          json_get_real(point, "gpus", 0), json_get_real(point, "low", 0),
+                          json_get_real(point, "high", 0));
+        }
 }
 
 /* What the numbers cannot say: too short a history, and demand that nobody saw. */

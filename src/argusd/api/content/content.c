@@ -3,7 +3,7 @@
  *
  * One block is read ahead on a worker thread while the one before leaves: two blocks of memory,
  * however large the file and slow the client. A file that gets shorter meanwhile ends as a broken
- * connection, never as a whole answer. */
+ * connection, never as a whole answer; so does one whose reader's token or role ends meanwhile. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,7 @@ struct content {
     struct http_req *req;   /* until the head is made; NULL: gone */
     struct http_stream *st; /* then; NULL: gone, or all was written */
     bool working, is_head;
+    struct http_principal who;
 
     /* of the worker while it works */
     char *root, *user;
@@ -67,10 +68,21 @@ static void run_read(void *arg)
 
 static void done_read(void *arg);
 
+static void content_cut(struct content *c)
+{
+    http_stream_cut(c->st);
+    c->st = NULL;
+}
+
 static void content_go_on(struct content *c)
 {
     if (c->working || !c->st)
         return;
+    if (!people_may_go_on(c->a->people, c->a->tokens, &c->who)) {
+        content_cut(c);
+        content_let_go(c);
+        return;
+    }
     if (c->sent < c->n) {
         if (http_stream_write(c->st, c->block, c->n) < 0)
             return; /* goes on when there is room */
@@ -92,10 +104,8 @@ static void done_read(void *arg)
 {
     struct content *c = arg;
     c->working = false;
-    if (c->st && c->err.code) {
-        http_stream_cut(c->st);
-        c->st = NULL;
-    }
+    if (c->st && c->err.code)
+        content_cut(c);
     if (c->st)
         content_go_on(c);
     else
@@ -204,6 +214,7 @@ static void content_begin(struct http_req *req, struct api *a, struct walk_place
                           .working = true,
                           .is_head = str_eq(http_req_method(req), "HEAD"),
                           .root = xstrdup(a->settings->shared_root),
+                          .who = *http_req_principal(req),
                           .user = xstrdup(http_req_principal(req)->user),
                           .place = *taken,
                           .fd = -1};

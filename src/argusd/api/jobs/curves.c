@@ -16,6 +16,7 @@
 #include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 #include "fsroot/logs/metricfile.h"
 
 enum { POINTS_MAX = 512, CURVES_MAX_BYTES = 32 << 20, KEPT_MAX = 8 };
@@ -232,7 +233,8 @@ static void curves_put_json(struct curves *c, const struct shown *s)
 
 static void put_field(struct buf *out, const char *text)
 {
-    (void)buf_addc(out, '"'); /* overflow: out->failed, here and below */
+    /* Jobs choose these names. Overflow: out->failed, here and below. */
+    (void)buf_adds(out, text_is_formula(text) ? "\"'" : "\"");
     for (; *text; text++)
         (void)buf_addf(out, *text == '"' ? "\"%c" : "%c", *text);
     (void)buf_addc(out, '"');
