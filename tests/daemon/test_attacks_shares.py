@@ -4,9 +4,11 @@ the while."""
 
 import json
 import os
+import shutil
 
 import pytest
 import standin
+from checkpoints import TRACKER, put_checkpoint
 from fakeray import FakeRay
 
 from argusd import Argusd, needs_argusd, until
@@ -14,6 +16,7 @@ from argusd import Argusd, needs_argusd, until
 pytestmark = needs_argusd
 FAR = 15 << 40  # days of reading
 MANY = 6
+SAVED = 300  # checkpoints of one job
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 ONCE = f'if mkdir "$0/$1"; then echo "{OOM}"; exit 1; fi; echo better'
 
@@ -90,3 +93,32 @@ def test_restarts_of_others_are_decided_beside_failures(w):
     assert (view["state"], view["restarts"]) == ("SUCCEEDED", 1), view
     for job in hers:
         w.wait_over(job)
+
+
+def test_checkpoints_of_others_are_looked_at_beside_thousands(w):
+    """argusd finds all of them at once when it starts: it looks at his one before it is through with any job of hers,
+    of which half are older than his."""
+
+    def training(token):
+        reply = w.post({**standin.SPEC, "checkpoint": {"keep_last": 2 * SAVED}}, "?no_trial=1", token=token)
+        assert reply.status == 201, reply
+        return standin.Training.of(w, reply.json()["id"])
+
+    def found(t):
+        return [e["seq"] for e in w.events(t.id) if e["kind"] == "checkpoint"]
+
+    his_at = MANY // 2
+    all_of_them = [training("bob" if i == his_at else "user") for i in range(MANY + 1)]
+    his = all_of_them[his_at]
+    hers = [t for t in all_of_them if t is not his]
+    w.stop()
+    for t in all_of_them:
+        one = put_checkpoint(t.kept, 1, size=10)
+        for step in range(2, SAVED + 1 if t is not his else 2):
+            shutil.copytree(one, t.kept / f"global_step_{step}")
+            (t.kept / TRACKER).write_text(str(step))
+    w.start()
+    until(lambda: all(len(found(t)) == (1 if t is his else SAVED) for t in all_of_them), "all were found")
+    assert found(his)[0] < min(found(t)[0] for t in hers)
+    for t in all_of_them:
+        w.stop_job(t.id)

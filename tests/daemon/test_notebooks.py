@@ -12,6 +12,7 @@ import urllib.parse
 
 import pytest
 from fakeray import FakeRay
+from figurebed import Page
 from ports import free_port
 
 from argusd import PROGRAMS, Argusd, needs_argusd, until
@@ -74,8 +75,8 @@ def machines():
 
 
 class Bed:
-    def __init__(self, home):
-        self.home = home
+    def __init__(self, home, kind=Argusd):
+        self.home, self.kind = home, kind
         self.ray = FakeRay("2.60.0", nodes=machines(), state=home / "ray")
 
     def __enter__(self):
@@ -87,7 +88,7 @@ class Bed:
             f"notebooks: {{listen: '127.0.0.1:{self.door}', url: 'http://{self.host}'}}\n"
             f"ports: {{notebook: {ports}-{ports + 20}}}"
         )
-        self.argusd = Argusd(self.home, self.ray.url, more=more)
+        self.argusd = self.kind(self.home, self.ray.url, more=more)
         self.argusd.__enter__()
         python = self.home / "standin"  # takes the place of the interpreter: runs ours instead of the tool
         python.write_text(f"#!/bin/sh\nshift\nexec {sys.executable} {self.home}/standin.py \"$@\"\n")
@@ -354,3 +355,28 @@ def test_an_admin_says_whose(bed, mine, tmp_path):
     assert argus("stop", "theirs", "--user", "alice").returncode == 0
     bed.wait("STOPPED", "theirs")
     assert argus("rm", "theirs", "--user", "alice").returncode == 0 and bed.page("theirs") is None
+
+
+class Near(Argusd):
+    networks = "127.0.0.0/26"
+
+
+def test_the_door_leads_nowhere_that_only_ray_tells(tmp_path):
+    """The raylet of the leased machine tells Ray the address of another one, which has a server at the same port."""
+    far, path = "127.0.0.66", "/n/alice/main/api"
+    with Bed(tmp_path, kind=Near) as bed:
+        note = bed.ready()
+        cookie, _ = bed.enter()
+        assert bed.ask(path, cookie)[0] == 200
+        record = json.loads((bed.argusd.job_dir(note["job"]) / "notebook.json").read_text())
+        foreign = Page(far, "", record["port"])
+        try:
+            bed.ray.ask("POST", "nodes/h2", {"ip": far})
+            _, _, body = until(lambda: (r := bed.ask(path, cookie))[0] == 503 and r, "the door is closed")
+            assert f"only Ray says that it is at {far}" in json.loads(body)["detail"], body
+            assert bed.call("POST", "/v1/notebooks/main:open").status == 503
+            bed.ray.ask("POST", "nodes/h2", {"ip": "127.0.0.1"})
+            until(lambda: bed.ask(path, cookie)[0] == 200, "the door is open again")
+            assert foreign.asked == 0
+        finally:
+            foreign.close()

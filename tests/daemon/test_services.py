@@ -37,14 +37,14 @@ def machines():
 
 
 class Bed:
-    def __init__(self, tmp, version="2.60.0", serve=""):
-        self.home, self.serve_more = tmp, serve
+    def __init__(self, tmp, version="2.60.0", serve="", kind=Argusd):
+        self.home, self.serve_more, self.kind = tmp, serve, kind
         self.ray = FakeRay(version, nodes=machines(), state=tmp / "ray")
 
     def __enter__(self):
         self.ray.start()
         more = f"serve: {{port: {free_port()}{self.serve_more}}}"
-        self.argusd = Argusd(self.home, self.ray.url, more=more)
+        self.argusd = self.kind(self.home, self.ray.url, more=more)
         self.ray.settings(serve_key_file=str(self.argusd.root / "argus/serve/key"))
         self.argusd.__enter__()
         return self
@@ -281,6 +281,46 @@ def test_a_name_that_is_taken_before_the_first_service(tmp_path):
         bed.argusd.restart()
         bed.argusd.call("DELETE", "/v1/services/first", token="user")
         bed.wait_apps("first-v1")
+
+
+class Near(Argusd):
+    networks = "127.0.0.0/26"
+
+
+FAR = "127.0.0.66"  # not there: somebody else's machine
+
+
+def test_proxies_are_not_called_where_only_ray_says_that_they_are(tmp_path):
+    """The head's raylet, then the one of a replica's machine, tell Ray the address of another machine."""
+    with Bed(tmp_path, kind=Near) as bed:
+        bed.model("sums")
+
+        def say(node, ip):
+            bed.ray.ask("POST", f"nodes/{node}", {"ip": ip})
+
+        def is_refused(code):
+            return lambda p: any((r["reason"] or {}).get("code") == code for r in replicas_of(p))
+
+        say("h1", FAR)
+        until(lambda: bed.argusd.get("/v1/clusters")["clusters"][0]["head_ip"] == FAR, "argusd was told so")
+        bed.serve(model="sums", name="near")
+        bed.wait("near", is_refused("head_only_ray_says"), "nothing is deployed")
+        assert not bed.apps()
+        say("h1", "127.0.0.1")
+        (replica,) = replicas_of(bed.ready("near", 1))
+        own = {"h2": "127.0.0.2", "h3": "127.0.0.3"}[replica["node"]]
+        assert bed.ray.ask("GET", "serve")["asked_at"] == ["127.0.0.1", own]
+
+        say(replica["node"], FAR)
+        page = bed.wait("near", is_refused("node_only_ray_says"), "its replica has no door")
+        (replica,) = replicas_of(page)
+        assert f"only Ray says that it is at {FAR}" in replica["reason"]["text"], replica
+        asked = ("POST", "/v1/services/near/v1/completions", {"prompt": "1"}, "user", {})
+        assert bed.argusd.ask(*asked).status == 503
+        say(replica["node"], own)
+        bed.ready("near", 1)
+        assert bed.argusd.ask(*asked).status == 200
+        assert FAR not in bed.ray.ask("GET", "serve")["asked_at"]
 
 
 @pytest.mark.nightly

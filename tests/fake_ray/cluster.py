@@ -475,6 +475,13 @@ class Cluster:
             self.nodes.append(new_node(old["spec"]))
             self.save()
 
+    def move_node(self, name, ip):
+        """Its raylet says that it is at this address."""
+        for node in self.nodes:
+            if node["name"] == name and node["alive"]:
+                node["ip"] = ip
+        self.save()
+
     def add_node(self, spec):
         self.nodes.append(new_node(spec))
         self.save()

@@ -15,11 +15,12 @@ Control, all JSON, on a port of its own:
   POST /_fake/settings    see SETTINGS in cluster.py: start_delay, hold_pending, driver_on_head, orphans, ...
   POST /_fake/faults      one rule of faults.py, or a list; DELETE takes all away
   POST /_fake/listen      {"up": false}: connections are refused until {"up": true}
-  POST /_fake/nodes/NAME  {"state": "dead"|"alive", "processes": "kill"|"keep"}
+  POST /_fake/nodes/NAME  {"state": "dead"|"alive", "processes": "kill"|"keep"}, or {"ip": ADDRESS}: it says it is there
   POST /_fake/nodes       a node of nodes.json more
   POST /_fake/memory      {"kill_after": seconds or null}: another session, no jobs
   POST /_fake/jobs        a job record that nobody submitted here (foreign), as /api/jobs/ would list it
-  GET  /_fake/serve       Ray Serve: the applications as they were put, how many PUTs there were
+  GET  /_fake/serve       Ray Serve: the applications as they were put, how many PUTs there were, at which addresses its
+                          proxies were asked
   POST /_fake/world       {"actors": [...], "groups": [...]}: rows of the state API beside the supervisors
 """
 
@@ -106,7 +107,9 @@ class Control:
 
     async def node(self, request):
         wanted, name, c = await request.json(), request.match_info["name"], self.fake.cluster
-        if wanted["state"] == "dead":
+        if "ip" in wanted:
+            c.move_node(name, wanted["ip"])
+        elif wanted["state"] == "dead":
             c.node_down(name, wanted.get("processes", "kill"), wanted.get("message"))
         else:
             c.node_up(name)
@@ -140,7 +143,8 @@ class Control:
 
     async def serve(self, request):
         s = self.fake.serve
-        return web.json_response({"apps": {n: a["config"] for n, a in s.apps.items()}, "puts": s.puts, "told": s.told})
+        apps = {n: a["config"] for n, a in s.apps.items()}
+        return web.json_response({"apps": apps, "puts": s.puts, "told": s.told, "asked_at": sorted(s.asked_at)})
 
     async def world(self, request):
         self.fake.cluster.world.update(await request.json())

@@ -60,6 +60,7 @@ class Serve:
         self.apps = {}  # name -> {"config", "since"}
         self.site = None
         self.puts, self.answered, self.told = 0, [], {}
+        self.asked_at = set()  # addresses of proxies
         self.session = cluster.session
 
     def forget_if_lost(self):
@@ -172,6 +173,7 @@ class Serve:
         return pathlib.Path(path).read_text() if path and pathlib.Path(path).exists() else None
 
     async def request(self, request):
+        self.asked_at.add(request.transport.get_extra_info("sockname")[0])
         if request.path == "/-/routes":
             return web.json_response({a["config"]["route_prefix"]: name for name, a in self.apps.items()})
         guarded = request.path.startswith("/s/") and not self.cluster.settings["serve_open"]

@@ -15,7 +15,7 @@ GOLDEN = pathlib.Path(__file__).parents[1] / "golden" / "figures"
 class Page:
     """The metrics page of one node, on an address of its own."""
 
-    def __init__(self, ip, text):
+    def __init__(self, ip, text, port=0):
         self.text, self.status, self.asked = text, 200, 0
         page = self
 
@@ -35,7 +35,7 @@ class Page:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer((ip, 0), Handler)
+        self.server = http.server.ThreadingHTTPServer((ip, port), Handler)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 

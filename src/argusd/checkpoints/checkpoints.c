@@ -283,7 +283,8 @@ void checkpoints_ended(struct checkpoints *cs, const struct live *l)
     b->k = a->k;
     b->followed = false;
     b->walked_at = 0;
-    b->wanted = b->owes_end = true;
+    b->owes_end = true;
+    book_want_pass(b);
     book_keep(b);
 }
 
@@ -301,7 +302,7 @@ void checkpoints_forget(struct checkpoints *cs, const char *job)
 static void drop_empty(struct checkpoints *cs)
 {
     for (struct book **at = &cs->first, *b; (b = *at);) {
-        if (b->followed || b->wanted || b->busy || b->asks || b->list.n || b->stored) {
+        if (b->followed || b->wanted || b->place.goes_on || b->asks || b->list.n || b->stored) {
             at = &b->next;
             continue;
         }
@@ -326,6 +327,8 @@ static void checkpoints_on_tick(uv_timer_t *t)
         } else if (!b->followed && b->owes_look && now - b->looked_at > OWED_EVERY) {
             b->wanted = true;
         }
+        if (b->wanted) /* by this turn, or while its job was in an archive */
+            book_want_pass(b);
     }
     drop_empty(cs);
     checkpoints_start_wanted(cs);
@@ -349,7 +352,7 @@ struct checkpoints_ask *checkpoints_gc(struct checkpoints *cs,
                                   .done = done,
                                   .arg = arg};
     b->asks = a;
-    b->wanted = true;
+    book_want_pass(b);
     checkpoints_start_wanted(cs);
     return a;
 }
@@ -374,6 +377,7 @@ struct checkpoints *checkpoints_new(const struct checkpoints_parts *parts)
     struct checkpoints *cs = xcalloc(1, sizeof(*cs));
     random_bytes(seed, sizeof(seed));
     cs->p = *parts;
+    cs->lines.most_of_one = PASSES_OF_USER_MAX;
     cs->by_id = map_new(seed);
     (void)uv_timer_init(parts->loop, &cs->timer); /* never fails */
     return cs;
@@ -400,6 +404,7 @@ void checkpoints_free(struct checkpoints *cs)
         next = b->next;
         book_free(b);
     }
+    userlines_release(&cs->lines);
     map_free(cs->by_id);
     free(cs);
 }

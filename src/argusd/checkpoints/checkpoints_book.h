@@ -3,9 +3,15 @@
  * the store, its passes through the worker pool, what is told of them. */
 #pragma once
 #include "argusd/checkpoints/checkpoints.h"
+#include "argusd/ground/userlines.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "core/metric/ckpt.h"
+
+enum {
+    PASSES_MAX = 3, /* at once: a slow root must not take all workers */
+    PASSES_OF_USER_MAX = 2,
+};
 
 struct checkpoints_ask {
     struct checkpoints_ask *next;
@@ -22,7 +28,7 @@ struct checkpoints {
     struct map *by_id;
     struct book *first;
     struct checkpoints_use *uses;
-    int busy;
+    struct userlines lines; /* passes that wait or go on */
     bool closing, reading;
 };
 
@@ -39,7 +45,8 @@ struct book {
     bool has_spec;       /* what follows from its spec was read in this life */
     int k;               /* the attempt that writes */
 
-    bool busy, wanted;
+    struct userlines_place place; /* its pass waits, or goes on: it is with a worker now and then */
+    bool wanted;                  /* a pass is owed that has not begun */
     bool followed; /* an attempt runs, or did when argusd ended: a last look is owed */
     bool failing, room_told, quota_told, pin_told, trouble_told;
     bool owes_look; /* the last one failed, or could not put back what is pinned */
@@ -78,10 +85,10 @@ bool book_is_named(const struct book *b);
 
 /* ---- checkpoints_pass.c ---- */
 
-/* Looks, plans and removes; its asks of one kind are answered at its end. It is neither busy nor
- * are too many others. */
-void book_start_pass(struct book *b);
-/* Those that are wanted, as many as may be busy. */
+/* A pass: it looks, plans and removes, and its asks of one kind are answered at its end. It waits
+ * in its user's line; one that goes on already is followed by another one. */
+void book_want_pass(struct book *b);
+/* Those whose turn it is, as many as may go on at once. */
 void checkpoints_start_wanted(struct checkpoints *cs);
 
 /* ---- checkpoints_news.c ---- */

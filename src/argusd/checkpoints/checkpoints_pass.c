@@ -6,7 +6,9 @@
  *                                                      ▲───────────────────────────────────┤
  *                                                                    row, answers ◀────────┘
  *
- * A book is with a worker while it is `busy`: its pass has copies of all that it needs. */
+ * A book's pass goes on (`place.goes_on`) from its look to its last removal, and has copies of all
+ * that its workers need. Passes wait in lines of users: whoever has directories that take minutes
+ * to look at holds his share of the workers, and nobody else waits for all of his. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,7 +21,6 @@
 #include "base/str.h"
 #include "fsroot/ckpt/ckpt.h"
 
-enum { BUSY_MAX = 3 /* passes at once: a slow root must not take all workers */ };
 static const usec_t WALK_EVERY = 60 * USEC_SEC; /* what is verified is walked again, too */
 
 struct pass {
@@ -83,18 +84,18 @@ static void checkpoints_pass_answer(struct pass *p)
         free(k);
         at = &b->asks; /* the call may have changed it */
     }
-    if (b->asks)
-        b->wanted = true;
+    b->wanted |= b->asks != NULL;
 }
 
 static void end_pass(struct pass *p)
 {
     struct checkpoints *cs = p->b->cs;
-    p->b->busy = false;
-    cs->busy--;
+    userlines_leave(&cs->lines, &p->b->place);
     if (!cs->closing) {
         book_keep(p->b);
         checkpoints_pass_answer(p);
+        if (p->b->wanted)
+            book_want_pass(p->b);
         checkpoints_start_wanted(cs);
     }
     pass_free(p);
@@ -364,7 +365,7 @@ static void take_asks(struct pass *p)
         a->began = a->dry_run == p->dry_run;
 }
 
-void book_start_pass(struct book *b)
+static void book_start_pass(struct book *b)
 {
     struct checkpoints *cs = b->cs;
     struct pass *p = xcalloc(1, sizeof(*p));
@@ -386,16 +387,24 @@ void book_start_pass(struct book *b)
     if (walks)
         b->walked_at = now;
     b->wanted = false;
-    b->busy = true;
-    cs->busy++;
     work_start(cs->p.loop, checkpoints_pass_run_look, checkpoints_pass_done_look, p);
+}
+
+void book_want_pass(struct book *b)
+{
+    b->wanted = true;
+    if (!b->place.line && !archives_is_away(b->cs->p.archives, b->id))
+        userlines_join(&b->cs->lines, &b->place, b->user);
 }
 
 void checkpoints_start_wanted(struct checkpoints *cs)
 {
-    if (cluster_root_hangs(cs->p.cluster))
-        return;
-    for (struct book *b = cs->first; b && cs->busy < BUSY_MAX; b = b->next)
-        if (b->wanted && !b->busy && !archives_is_away(cs->p.archives, b->id))
+    struct userlines_place *next;
+    while (!cluster_root_hangs(cs->p.cluster) && (next = userlines_next(&cs->lines, PASSES_MAX))) {
+        struct book *b = container_of(next, struct book, place);
+        if (archives_is_away(cs->p.archives, b->id))
+            userlines_leave(&cs->lines, next); /* still wanted: it joins again when it is back */
+        else
             book_start_pass(b);
+    }
 }

@@ -103,7 +103,7 @@ static bool is_named_in(const char *text, const char *job)
 
 static bool book_is_unsettled(const struct book *b)
 {
-    return b->busy || b->asks || b->followed || b->owes_end;
+    return b->place.goes_on || b->asks || b->followed || b->owes_end;
 }
 
 int checkpoints_check_unnamed(const struct checkpoints *cs, const char *job, struct err *err)
@@ -146,7 +146,7 @@ void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u)
 
 int checkpoints_check_use(const struct checkpoints_use *u, struct err *err)
 {
-    for (const struct book *b = u->cs->busy ? u->cs->first : NULL; b; b = b->next)
+    for (const struct book *b = u->cs->lines.going_on ? u->cs->first : NULL; b; b = b->next)
         if (b->going && (means(u->text, b->id, b->going) || means(u->inputs, b->id, b->going)) &&
             book_is_seen_by(b, u->user))
             return message_refuse(

@@ -298,7 +298,9 @@ static void usages_release(struct cluster *c)
     c->n_usages = 0;
 }
 
-bool cluster_may_call(const struct cluster *c, const char *ip)
+/* Any process can tell Ray that it is a machine of any address: what is no address is pasted into
+ * no URL, and loopback is this machine's own, which only a Ray on this machine means. */
+static bool cluster_may_call(const struct cluster *c, const char *ip)
 {
     const struct strv *networks = &c->settings->call_networks;
     bool is_here = inventory_is_here(c->settings->ray_address);
@@ -313,6 +315,40 @@ bool cluster_may_ask(const struct cluster *c, const struct cluster_node *n)
                                  .addresses = &c->own_addresses};
     return *n->ip &&
            inventory_has(&iv, c->ops.registered_address(n->name, c->ops.arg), n->is_head, n->ip);
+}
+
+const struct cluster_node *cluster_find_callable(const struct cluster *c,
+                                                 const char *name,
+                                                 struct err *err)
+{
+    const struct cluster_node *told = NULL, *dead = NULL;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct cluster_node *n = &c->nodes[i];
+        if (strcmp(n->name, name) != 0)
+            continue;
+        if (!cluster_may_ask(c, n))
+            told = n;
+        else if (n->is_alive)
+            return n;
+        else
+            dead = n;
+    }
+    if (dead)
+        return dead;
+    if (told)
+        message_refuse(err, ERR_UNAVAILABLE, "node_only_ray_says",
+                       MESSAGE_ARGS(MESSAGE_STR("node", name),
+                                    MESSAGE_STR("ip", *told->ip ? told->ip : NULL)));
+    else
+        message_refuse(err, ERR_UNAVAILABLE, "node_not_in_ray",
+                       MESSAGE_ARGS(MESSAGE_STR("node", name)));
+    return NULL;
+}
+
+const char *cluster_head_address(const struct cluster *c)
+{
+    const struct cluster_node *head = c->head_id ? cluster_find_id(c, c->head_id) : NULL;
+    return head && cluster_may_ask(c, head) ? head->ip : "";
 }
 
 /* This machine's own; none where the system does not tell them. */
@@ -405,16 +441,29 @@ static void cluster_take_head(struct cluster *c, const struct cluster_node *head
     set_str(&c->head_ip, head->ip);
 }
 
+/* Whoever starts a raylet can say that it is the head: one that only Ray vouches for comes last. */
+static const struct cluster_node *cluster_choose_head(const struct cluster *c,
+                                                      const struct cluster_node *v,
+                                                      size_t n)
+{
+    const struct cluster_node *head = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].is_head && v[i].is_alive &&
+            (!head || cluster_may_ask(c, &v[i]) || !cluster_may_ask(c, head)))
+            head = &v[i];
+    return head;
+}
+
 static void cluster_take_nodes(struct cluster *c, const struct ray_nodes *nodes)
 {
     struct cluster_node *v = xcalloc(nodes->n, sizeof(*v));
-    for (size_t i = 0; i < nodes->n; i++) {
+    for (size_t i = 0; i < nodes->n; i++)
         node_from_ray(c, &nodes->v[i], &v[i]);
-        if (v[i].is_head && v[i].is_alive)
-            cluster_take_head(c, &v[i]);
-    }
-    tell_changes(c, v, nodes->n);
     cluster_find_own_addresses(c);
+    const struct cluster_node *head = cluster_choose_head(c, v, nodes->n);
+    if (head)
+        cluster_take_head(c, head);
+    tell_changes(c, v, nodes->n);
     nodes_release(c);
     c->nodes = v;
     c->n = nodes->n;

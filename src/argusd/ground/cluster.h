@@ -85,6 +85,8 @@ void cluster_why_not(const struct cluster *c, const char **ret_code, const char 
 const char *cluster_ray_version(const struct cluster *c);
 const char *cluster_session(const struct cluster *c);
 const char *cluster_head_ip(const struct cluster *c);
+/* The same where argusd may call it and send raylets to it; "" where Ray alone says so. */
+const char *cluster_head_address(const struct cluster *c);
 /* The other paths by which this machine reaches the shared root, see rootnames.h. Borrowed until
  * the loop goes on. */
 const struct strv *cluster_root_names(const struct cluster *c);
@@ -97,13 +99,14 @@ void cluster_take_foreign(struct cluster *c, struct idset *ids);
 bool cluster_has_foreign(const struct cluster *c, const char *ray_id);
 
 const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n);
-/* May argusd call a server at this address, which Ray told as a machine's? Any process can tell Ray
- * that it is a machine of any address: what is no address is pasted into no URL, and loopback is
- * this machine's own, which only a Ray on this machine means. */
-bool cluster_may_call(const struct cluster *c, const char *ip);
-/* May argusd ask the node itself for its figures, or send Prometheus there? Not where Ray alone
- * says that the node has this address: see inventory.h. */
+/* May argusd call a server of the node itself, for its figures, a service or a notebook, or send
+ * Prometheus there? Not where Ray alone says that the node has this address: see inventory.h. */
 bool cluster_may_ask(const struct cluster *c, const struct cluster_node *n);
+/* The node of this name that argusd may call, whoever else has taken the name, and rather one that
+ * is alive. NULL: there is none, and ERR_UNAVAILABLE says why. */
+const struct cluster_node *cluster_find_callable(const struct cluster *c,
+                                                 const char *name,
+                                                 struct err *err);
 /* By Ray's node id / our name; NULL if there is none. */
 const struct cluster_node *cluster_find_id(const struct cluster *c, const char *node_id);
 const struct cluster_node *cluster_find_name(const struct cluster *c, const char *name);

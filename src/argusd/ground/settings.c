@@ -95,8 +95,9 @@ static const struct field keys[] = {
     {"ray.address", FIELD_STR, AT(ray_address),
      .doc = "URL of Ray's dashboard, http://127.0.0.1:8265 if not given"},
     {"ray.networks", FIELD_STRV, AT(ray_networks),
-     .doc = "networks (10.0.0.0/8) of nodes that joined Ray by themselves: the metrics page of a "
-            "node that nobody registered is asked there alone, whatever address Ray tells of it"},
+     .doc = "networks (10.0.0.0/8) of nodes that joined Ray by themselves: the metrics page, "
+            "services and notebooks of a node that nobody registered are called there alone, "
+            "whatever address Ray tells of it"},
     {"ray.head.host", FIELD_STR, AT(head_host), .doc = "address of the head machine"},
     {"ray.head.port", FIELD_INT, AT(head_port), "6379", 1, 65535, .doc = "port of Ray's GCS"},
     {"ray.head.managed", FIELD_BOOL, AT(head_managed), "false",

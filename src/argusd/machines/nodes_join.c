@@ -254,8 +254,20 @@ bool nodes_check_begin(struct noderun *nr)
 
 static const char *head_address(const struct nodes *ns)
 {
-    const char *seen = cluster_head_ip(ns->p.cluster);
-    return str_or(ns->p.settings->head_host, seen);
+    return str_or(ns->p.settings->head_host, cluster_head_address(ns->p.cluster));
+}
+
+/* Has this raylet joined our head? It may have when nobody but Ray vouched for the address. */
+static bool is_at_head(const struct nodes *ns, const char *at)
+{
+    const char *const heads[] = {head_address(ns), cluster_head_ip(ns->p.cluster)};
+    char want[300];
+    for (size_t i = 0; i < array_len(heads); i++) {
+        text_printf(want, "%s:%d", heads[i], (int)ns->p.settings->head_port);
+        if (!strcmp(at, want))
+            return true;
+    }
+    return false;
 }
 
 static void lost_session(struct noderun *nr, const char *text)
@@ -272,14 +284,11 @@ static bool knows_address(const struct noderun *nr)
 
 static void took(struct noderun *nr, const struct raylet_started *r)
 {
-    char want[300];
     const struct nodes *ns = nr->nodes;
-    text_printf(want, "%s:%d", head_address(ns), (int)ns->p.settings->head_port);
     nr->adopted = r->adopted;
     if (r->adopted) /* it is alive, whatever was believed */
         nr->lost_id[0] = 0;
-    if (!nr->row->is_head && r->adopted && *r->facts.address &&
-        strcmp(r->facts.address, want) != 0) {
+    if (!nr->row->is_head && r->adopted && *r->facts.address && !is_at_head(ns, r->facts.address)) {
         lost_session(nr, "{}");
         return;
     }
@@ -427,6 +436,25 @@ static void start_raylet(struct noderun *nr)
     pairs_release(&env);
 }
 
+/* True while Ray is away, or only Ray says where its head is: that could be anybody's cluster. */
+static bool waits_for_head(struct noderun *nr)
+{
+    const struct cluster *c = nr->nodes->p.cluster;
+    struct node_event e = {.kind = NODE_EV_BLOCKED, .code = "waiting_for_head", .text = "{}"};
+    const char *told = cluster_head_ip(c); /* "": Ray lists no head, or one without an address */
+    char text[160];
+    if (nr->row->is_head || (cluster_is_up(c) && *head_address(nr->nodes)))
+        return false;
+    if (cluster_is_up(c) && *told) {
+        message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_STR("ip", told)));
+        e.code = "head_only_ray_says";
+        e.text = text;
+    }
+    (void)nodes_change(nr, &e, "argusd"); /* once */
+    nr->act_batch = 0;
+    return true;
+}
+
 /* ---- Ray's token goes first, by ssh and into a file that only its user reads ---- */
 
 static void on_token(const struct ssh_result *r, void *arg)
@@ -440,8 +468,10 @@ static void on_token(const struct ssh_result *r, void *arg)
         nodes_fail(nr, "token_unwritable", "{}");
     } else {
         text_printf(nr->token_path, "%.*s", (int)strcspn(r->out, "\n"), r->out);
-        start_raylet(nr);
-        return;
+        if (!waits_for_head(nr)) {
+            start_raylet(nr);
+            return;
+        }
     }
     nodes_pass(nr->nodes);
 }
@@ -462,14 +492,12 @@ static void begin_start(struct noderun *nr)
 static void try_start(struct noderun *nr)
 {
     struct nodes *ns = nr->nodes;
-    struct node_event e = {.kind = NODE_EV_BLOCKED, .code = "waiting_for_head", .text = "{}"};
-    if (!nr->row->is_head && !cluster_is_up(ns->p.cluster)) {
-        (void)nodes_change(nr, &e, "argusd"); /* once */
-        nr->act_batch = 0;
-    } else if (count_joins(ns) < (size_t)ns->p.settings->joins) {
+    if (waits_for_head(nr))
+        return;
+    if (count_joins(ns) < (size_t)ns->p.settings->joins) {
         begin_start(nr);
     } else {
-        e.code = "waiting_for_turn";
+        struct node_event e = {.kind = NODE_EV_BLOCKED, .code = "waiting_for_turn", .text = "{}"};
         (void)nodes_change(nr, &e, "argusd");
         nr->act_batch = 0;
     }

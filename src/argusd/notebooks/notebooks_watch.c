@@ -120,13 +120,14 @@ static int notebook_refuse_door(const struct noted *x, struct err *err)
 int notebooks_find_door(const struct noted *x, struct notebook_door *ret, struct err *err)
 {
     const struct live *l = x->n.job ? jobs_find_id(x->of->a->jobs, x->n.job) : NULL;
-    const struct cluster_node *n =
-        l && notebook_state_of(x) == NOTEBOOK_READY && l->job->gang.n &&
-                x->report.attempt == l->job->n_attempts
-            ? cluster_find_name(x->of->a->cluster, gang_driver(&l->job->gang))
-            : NULL;
-    if (!n || !n->ip || !*n->ip)
+    bool is_there = l && notebook_state_of(x) == NOTEBOOK_READY && l->job->gang.n &&
+                    x->report.attempt == l->job->n_attempts;
+    if (!is_there)
         return notebook_refuse_door(x, err);
+    const struct cluster_node *n =
+        cluster_find_callable(x->of->a->cluster, gang_driver(&l->job->gang), err);
+    if (!n)
+        return ERR_UNAVAILABLE;
     text_copy(ret->host, n->ip);
     ret->port = (unsigned)x->report.port;
     notebooktoken_of(x->of->a->secrets, x->n.job, ret->token);

@@ -274,18 +274,22 @@ static void doors_check(struct service_unit *u)
 void serving_turn_door(struct service_unit *u, usec_t now)
 {
     struct serving *sv = u->of->of->serving;
-    const struct cluster_node *n = cluster_find_name(sv->a->cluster, str_or(u->node, ""));
-    const struct serve_proxy *proxy =
-        n && n->node_id ? serve_look_proxy(&sv->look, n->node_id) : NULL;
+    struct err why = {0};
     char app[SERVE_APP_MAX];
     if (!sv->has_look)
         return; /* as it was */
-    u->has_door = proxy && proxy->is_healthy && proxy->ip &&
-                  cluster_may_call(sv->a->cluster, proxy->ip) && sv->wire &&
-                  serving_gate(sv, proxy->ip, sv->look.port, now) > 0;
+    const struct cluster_node *n = cluster_find_callable(sv->a->cluster, str_or(u->node, ""), &why);
+    const struct serve_proxy *proxy = n ? serve_look_proxy(&sv->look, n->node_id) : NULL;
+    if (!n && u->node) {
+        text_copy(u->reason.code, why.message);
+        text_copy(u->reason.text, why.args);
+    }
+    /* A proxy tells Serve where it is as a raylet tells Ray: it is called at its machine. */
+    u->has_door =
+        proxy && proxy->is_healthy && sv->wire && serving_gate(sv, n->ip, sv->look.port, now) > 0;
     if (!u->has_door)
         return;
-    text_copy(u->door.address, proxy->ip);
+    text_copy(u->door.address, n->ip);
     u->door.port = (int)sv->look.port;
     u->door.unit = (int)u->k;
     (void)serve_app_route(serve_app_name(u->of->of->name, u->of->n, u->k, app), u->door.prefix);
@@ -320,7 +324,7 @@ static bool doors_by_head(const struct serving *sv,
                           struct service_door *ret)
 {
     char name[SERVICE_ADDRESS_MAX + 16];
-    const char *head = cluster_head_ip(sv->a->cluster);
+    const char *head = cluster_head_address(sv->a->cluster);
     text_printf(name, "%s:%d", head, u->door.port);
     const struct service_gate *g = map_find(sv->gates, name);
     if (!*head || str_eq(head, u->door.address) || !g || g->is_there < 1)

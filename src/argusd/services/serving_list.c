@@ -445,10 +445,18 @@ static bool list_is_guarded(struct serving *sv, usec_t now)
 {
     if (sv->a->settings->serve_gate == SERVE_GATE_FIREWALL)
         return true;
-    int gate = serving_gate(sv, cluster_head_ip(sv->a->cluster), sv->look.port, now);
+    const char *head = cluster_head_address(sv->a->cluster);
+    const char *told = cluster_head_ip(sv->a->cluster);
+    if (!*head && *told) {
+        text_copy(sv->code, "head_only_ray_says");
+        message_write(sv->text, sizeof(sv->text), MESSAGE_ARGS(MESSAGE_STR("ip", told)));
+    }
+    if (!*head)
+        return false;
+    int gate = serving_gate(sv, head, sv->look.port, now);
     if (gate < 0)
         list_say(sv, "serve_no_gate", "{}");
-    else if (str_eq(sv->code, "serve_no_gate"))
+    else if (str_eq(sv->code, "serve_no_gate") || str_eq(sv->code, "head_only_ray_says"))
         list_say(sv, "", "");
     return gate > 0;
 }

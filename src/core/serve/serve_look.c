@@ -95,7 +95,6 @@ static void look_take_proxies(json_t *proxies, struct serve_look *l)
         if (json_is_object(o))
             l->proxies[l->n_proxies++] = (struct serve_proxy){
                 .node_id = xstrdup(id),
-                .ip = look_text(o, "node_ip"),
                 .is_healthy = str_eq(json_get_str(o, "status", ""), "HEALTHY")};
 }
 
@@ -141,7 +140,6 @@ void serve_look_release(struct serve_look *l)
         look_release_app(&l->apps[i]);
     for (size_t i = 0; i < l->n_proxies; i++) {
         free(l->proxies[i].node_id);
-        free(l->proxies[i].ip);
     }
     free(l->apps);
     free(l->proxies);

@@ -38,7 +38,7 @@ struct serve_seen {
     int64_t running;
 };
 struct serve_proxy {
-    char *node_id, *ip;
+    char *node_id; /* its address is the node's, whatever it tells Serve */
     bool is_healthy;
 };
 struct serve_look {
