@@ -70,6 +70,7 @@ TABLES = {
     "noun/past/report.c:PEOPLE_COLUMNS": ("report gpu --by user", None),
     "noun/past/report.c:PROJECT_COLUMNS": ("report gpu --by project", None),
     "noun/past/report.c:WASTE_COLUMNS": ("report waste", "ADVICE"),
+    "noun/past/report.c:TAKEN_COLUMNS": ("report waste", None),
     "noun/past/recovery.c:CLASS_COLUMNS": ("report recovery", None),
     "noun/past/recovery.c:NODE_COLUMNS": ("report recovery", None),
     "noun/past/recovery.c:PEOPLE_COLUMNS": ("report people", None),

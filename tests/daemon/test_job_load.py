@@ -5,7 +5,9 @@ and what nobody measured is told as nothing."""
 import json
 import os
 import pathlib
+import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -83,6 +85,9 @@ def test_a_job_beside_its_node(world):
     [host] = page["nodes"]
     assert (host["node"], host["alone"]) == (name, True) and host["job_processes"] >= 1
     assert page["job_cpu_cores"] == host["job_cpu_cores"] and page["job_mem_bytes"] == host["job_mem_bytes"] > 0
+    env = {**os.environ, "ARGUS_URL": world.argusd.url, "ARGUS_TOKEN": world.argusd.tokens["user"], "LANG": "C.UTF-8"}
+    top = subprocess.run([PROGRAMS["argus"], "top", job], env=env, check=True, capture_output=True, text=True).stdout
+    assert re.search(r"^its nodes +its processes keep \d+\.\d CPU cores busy and hold \d+\.\d GiB", top, re.M), top
     assert host["net_rdma_sent_bytes_per_second"] is None, "nobody looks at a node that is not registered"
     others = [submit(world, f"beside-{n}") for n in range(3)]  # all four GPUs are held
     load_of(world, job, lambda h: not h["alone"])
@@ -124,5 +129,8 @@ def test_what_is_not_measured_is_told_as_nothing(world):
     file.symlink_to(secret)
     [linked] = world.argusd.get(f"/v1/jobs/{job}/load")["nodes"]
     assert [linked[k] for k in of_job] == [None] * 3
+    env = {**os.environ, "ARGUS_URL": world.argusd.url, "ARGUS_TOKEN": world.argusd.tokens["user"], "LANG": "C.UTF-8"}
+    top = subprocess.run([PROGRAMS["argus"], "top", job], env=env, check=True, capture_output=True, text=True).stdout
+    assert job in top and "its processes keep" not in top
     gate.touch()
     world.argusd.wait_over(job)

@@ -316,6 +316,7 @@ def test_reports(tmp_path):
         assert waste["jobs"][0]["gpu_hours"] == pytest.approx(over["gpu_hours"])
         assert waste["jobs"][0]["advice"] == "none"  # nobody measured it
         assert waste["back_test"] is None  # nobody asked
+        assert (waste["taken"], waste["taken_count"], waste["taken_error"]) == ([], 0, None)  # nothing is claimed
         tried = argusd.get("/v1/usage/jobs?from=1d&back_test=true")
         assert tried["back_test"]["tried"] == 0 and tried["jobs"] == waste["jobs"]  # there was no week before
         table = report(argusd, "waste").splitlines()
@@ -551,3 +552,53 @@ def test_the_advice_of_last_week_is_tried(tmp_path):
         env["LC_ALL"] = "zh_CN.UTF-8"
         said = subprocess.run([PROGRAMS["argus"], "report", "waste"], env=env, capture_output=True, text=True).stderr
         assert "最近一周的 1 个作业" in said
+
+
+def test_what_an_advice_foresaw_stands_beside_what_the_next_job_got(tmp_path):
+    """Half of four GPUs idled; a job of the same name took two and needed a tenth more of their time. One of another
+    name, one that ran before there was an advice, and one on all four again show nothing of it."""
+    with world(tmp_path) as (argusd, _):
+        shapes = {
+            "before": ("grpo", 1, 5, 4.8),
+            "advised": ("grpo", 2, 4, 3.6),
+            "again": ("grpo", 2, 3.5, 3.2),
+            "renamed": ("grpo-2", 1, 3.1, 2.8),
+            "took": ("grpo", 1, 3, 2.6),
+        }  # name, nodes of two GPUs, days ago that it was queued and was over
+        jobs = {key: argusd.submit("true", name=s[0], n_gpus_per_node=2, nnodes=s[1]) for key, s in shapes.items()}
+        for job in jobs.values():
+            argusd.wait_over(job)
+        assert argusd.get("/v1/usage/jobs?from=7d")["taken"] == []
+        argusd.stop()
+        hours = {"before": 22, "advised": 40, "again": 40, "renamed": 22, "took": 22}
+        with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+            for key, (_, _, began, ended) in shapes.items():
+                seq = sql_shift(db, jobs[key], began=began, ended=ended)
+                (text,) = db.execute("SELECT detail FROM job_detail WHERE seq=?", (seq,)).fetchone()
+                held = hours[key] * 3600 * 10_000_000
+                idle = held // 2 if key == "advised" else 0
+                detail = {**json.loads(text), "gpu_held": held, "gpu_idle": idle, "gpu_unknown": 0}
+                db.execute("UPDATE job_detail SET detail=? WHERE seq=?", (json.dumps(detail), seq))
+        argusd.start()
+        told = argusd.get("/v1/usage/jobs?from=7d")
+        (pair,) = told["taken"]
+        assert pair == {
+            "id": jobs["advised"], "next": jobs["took"], "name": "grpo", "user": "alice", "advice": "fewer_gpus",
+            "advised_gpus": 2, "save_freq": None,
+            "foreseen_hours": pytest.approx(20), "got_hours": pytest.approx(18),
+        }  # fmt: skip
+        assert (told["taken_count"], told["taken_error"]) == (1, pytest.approx(0.1))
+        # Where one of the two is not looked at there is no pair.
+        assert argusd.get("/v1/usage/jobs?from=3d")["taken_error"] is None
+        env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["admin"]}
+        argv = [PROGRAMS["argus"], "report", "waste", "-o", "wide"]
+        done = subprocess.run(argv, env=env, capture_output=True, text=True)
+        head, row = done.stdout.splitlines()[-2:]
+        assert head.split() == ["ADVISED", "NEXT", "USER", "FORESEEN", "GOT", "ADVICE"]
+        cells = row.split()
+        assert cells[:2] == [jobs["advised"], jobs["took"]] and cells[3:5] == ["20.0", "18.0"]
+        assert "advice that a later job took: 1; median error of what it foresaw: 10%" in done.stderr
+        # Who may not see the jobs does not see what became of their advice.
+        assert argusd.call("POST", "/v1/users", {"name": "bo"}).status == 201
+        token = argusd.call("POST", "/v1/tokens", {"name": "t", "user": "bo", "role": "user"}).json()["token"]
+        assert argusd.call("GET", "/v1/usage/jobs", token=token).json()["taken"] == []

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // advice.test.ts - what would have spared a job its waste: the words, the changed spec, and the jobs behind a figure.
 import { expect, test } from "vitest";
-import type { JobWaste } from "../src/made/api";
+import type { AdviceTaken, JobWaste } from "../src/made/api";
 import { textOfJob } from "../src/base/spectext";
-import { advised, adviceOf, canTake, shapeOf } from "../src/pages/usage/advice";
+import { advised, adviceOf, canTake, medianOf, shapeOf, tookOf } from "../src/pages/usage/advice";
 import { periodOf, ranIn } from "../src/pages/usage/period";
 
 const waste = (more: Partial<JobWaste>) =>
@@ -49,6 +49,17 @@ test("a shorter timeout tells no gain; data has no key", () => {
     expect(adviceOf(of)).not.toContain("GPU-h");
     expect(advised("nnodes: 1\n", waste({ advice: "faster_data", gain_hours: 2 }), job)).toBe("nnodes: 1\n");
     expect(adviceOf(waste({}))).toBe("");
+});
+
+test("an advice that was taken says what it was, and its error only where there is one", () => {
+    const took = (more: Partial<AdviceTaken>) => ({ advised_gpus: null, save_freq: null, ...more }) as AdviceTaken;
+    expect(tookOf(took({ advised_gpus: 1 }))).toBe("1 GPU");
+    expect(tookOf(took({ advised_gpus: 4 }))).toBe("4 GPUs");
+    expect(tookOf(took({ save_freq: 20 }))).toBe("save every 20 steps");
+    expect(tookOf(took({}))).toBe("–");
+    expect(medianOf({ taken_error: 0.124 })).toBe("12%");
+    expect(medianOf({ taken_error: 0 })).toBe("0%");
+    expect(medianOf({ taken_error: null })).toBe("–");
 });
 
 test("a spec without what belongs to one job alone", () => {

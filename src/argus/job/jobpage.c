@@ -380,6 +380,22 @@ void jobpage_print_metrics(struct cli *cli, const json_t *job, const struct when
     }
 }
 
+void jobpage_print_load(struct cli *cli, const json_t *load)
+{
+    const double gib = 1024.0 * 1024 * 1024;
+    struct page p = {.cli = cli};
+    double cores = json_get_real(load, "job_cpu_cores", -1);
+    double memory = json_get_real(load, "job_mem_bytes", -1);
+    char used[32], resident[32], text[256];
+    const char *args[] = {used, resident};
+    if (cores < 0 || memory < 0)
+        return;
+    text_printf(used, "%.1f", cores);
+    text_printf(resident, "%.1f", memory / gib);
+    jobpage_line(&p, "say_l_load", STYLE_PLAIN,
+                 msg_fill(cli->term.lang, "say_load_sum", args, text, sizeof(text)));
+}
+
 /* Why an archive failed; else how far the archive is, and where. */
 static void print_archive(const struct page *p)
 {

@@ -426,6 +426,51 @@ static const struct column WASTE_COLUMNS[] = {
     {.title = "say_advice", .flags = COLUMN_ROOM, .draw = waste_advice},
 };
 
+/* "-" where it is not known; below 0: it cost more. */
+static void taken_got(struct table *t, const json_t *pair, const struct when *w)
+{
+    const json_t *got = json_object_get(pair, "got_hours");
+    (void)w;
+    if (json_is_number(got))
+        table_addf(t, STYLE_PLAIN, "%.1f", json_number_value(got));
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
+static void taken_foreseen(struct table *t, const json_t *pair, const struct when *w)
+{
+    (void)w;
+    table_addf(t, STYLE_PLAIN, "%.1f", json_get_real(pair, "foreseen_hours", 0));
+}
+
+static const struct column TAKEN_COLUMNS[] = {
+    {.title = "say_advised_job", .flags = COLUMN_NAME, .least = 12, .key = "id"},
+    {.title = "say_next_job",
+     .flags = COLUMN_NAME,
+     .least = 12,
+     .key = "next",
+     .style = STYLE_BOLD},
+    {.title = "say_user", .flags = COLUMN_FLEX, .least = 4, .rank = 1, .key = "user"},
+    {.title = "say_foreseen", .flags = COLUMN_RIGHT, .draw = taken_foreseen},
+    {.title = "say_got", .flags = COLUMN_RIGHT, .draw = taken_got},
+    {.title = "say_advice", .flags = COLUMN_ROOM, .draw = waste_advice},
+};
+
+/* What advice foresaw beside what the jobs that took it got; nothing is claimed where none did. */
+static void waste_print_taken(struct cli *cli, const json_t *answer, const struct report_opts *o)
+{
+    const struct listing table = {
+        .key = "taken", .columns = TAKEN_COLUMNS, .n_columns = array_len(TAKEN_COLUMNS)};
+    const json_t *error = json_object_get(answer, "taken_error");
+    char pairs[32], percent[32] = "-";
+    (void)snprintf(pairs, sizeof(pairs), "%lld", (long long)json_get_int(answer, "taken_count", 0));
+    if (json_is_number(error))
+        (void)snprintf(percent, sizeof(percent), "%.0f%%", 100 * json_number_value(error));
+    if (json_array_size(json_get_array(answer, "taken")))
+        listing_print(cli, &table, answer, o->output, o->utc);
+    cli_say(cli, "say_advice_taken", pairs, percent, "");
+}
+
 static const char *const WASTE_KEYS[] = {"gpus",          "gpu_hours",    "idle_hours",
                                          "unknown_hours", "redone_hours", "failed_hours",
                                          "between_hours", "waste_hours",  "gain_hours"};
@@ -498,6 +543,7 @@ static int report_waste_run(struct cli *cli, void *opts, const struct strv *args
                                   .n_columns = array_len(WASTE_COLUMNS),
                                   .none = "say_no_usage"};
     listing_print(cli, &table, answer, o->output, o->utc);
+    waste_print_taken(cli, answer, o);
     waste_say_tried(cli, answer);
     return 0;
 }
@@ -622,8 +668,12 @@ static const struct command REPORT_COMMANDS[] = {
             "took. GAIN is what the advice would have spared this very job, by its own figures: of "
             "steps that wait for data, if each had waited as little as those of the best tenth; of "
             "a shorter timeout none is told, for how much sooner a job starts by it is up to the "
-            "others in the queue. The last line is a test of the advice: that of the week before, "
-            "tried on the jobs of the last week that are alike; a shorter timeout is not tried.",
+            "others in the queue. The second table has advice that a later job of the same name "
+            "took: FORESEEN is what it foresaw, GOT what the advised job would have been spared at "
+            "the next job's price of a step, or of a failure; the line below says how far the two "
+            "lie apart in the median. The last line is a test of the advice: that of the week "
+            "before, tried on the jobs of the last week that are alike; a shorter timeout is not "
+            "tried.",
         .example = "argus report waste --from 30d --project rl",
         .opts = WASTE_OPTS,
         .n_opts = array_len(WASTE_OPTS),

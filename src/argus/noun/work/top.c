@@ -99,6 +99,16 @@ static int top_print_csv(struct cli *cli, const struct top_opts *o, const char *
     return 0;
 }
 
+/* Asked of one job alone: argusd reads files of each of its nodes for it. Where that fails the page
+ * stands without the line. */
+static void top_print_load(struct cli *cli, const char *id)
+{
+    _cleanup_(freep) char *path = cli_job_path(id, "/load");
+    _cleanup_(json_unrefp) json_t *load = NULL;
+    if (client_get(cli->client, path, &load, NULL) == 0)
+        jobpage_print_load(cli, load);
+}
+
 static int top_page_of_one(struct cli *cli,
                            const struct top_opts *o,
                            const char *id,
@@ -113,6 +123,8 @@ static int top_page_of_one(struct cli *cli,
         cli_emit(cli, job, o->output);
     else
         jobpage_print_metrics(cli, job, &w);
+    if (o->output < OUTPUT_JSON && str_eq(member_str(job, "state"), "RUNNING"))
+        top_print_load(cli, member_str(job, "id"));
     return 0;
 }
 
@@ -198,9 +210,10 @@ static const struct command TOP_COMMANDS[] = {
         .summary = "show how the trainings go that run now",
         .text = "Shows step, progress, expected end, time of a step, tokens per second, reward "
                 "(or loss) and its curve of each job that runs; with ID all newest metrics of "
-                "that job, with --csv the curves for a spreadsheet. On a terminal it is printed "
-                "again every 2 s until Ctrl-C. A job with a metric that is not a number, or whose "
-                "reward fell back, is red.",
+                "that job, and the CPU cores and memory that its processes take of its nodes; with "
+                "--csv the curves for a spreadsheet. On a terminal it is printed again every 2 s "
+                "until Ctrl-C. A job with a metric that is not a number, or whose reward fell "
+                "back, is red.",
         .example = "argus top\tmy trainings\nargus top -a -o json\tfor programs\n"
                    "argus top --csv --keys 'critic/score/*' grpo-7 > score.csv\ta curve as a table",
         .opts = TOP_OPTS,

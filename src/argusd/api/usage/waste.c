@@ -4,8 +4,9 @@
  *
  * Of the jobs that held slots in that time the newest that who asks may see are read with their
  * details on a worker; what the leases of live ones hold now is added on the loop. A job's figures
- * are kept as sums: they are of its whole life. Who asks for the back-test has the jobs queued in
- * two weeks read before that: the advice of the first is tried on those of the last
+ * are kept as sums: they are of its whole life. Among the jobs read, those that took the advice of
+ * an earlier one stand beside it (core/account/advice_taken.h). Who asks for the back-test has the
+ * jobs queued in two weeks read before that: the advice of the first is tried on those of the last
  * (core/account/hindsight.h). */
 #include <math.h>
 #include <stdlib.h>
@@ -16,15 +17,17 @@
 #include "argusd/kit/part.h"
 #include "argusd/people/people_rules.h"
 #include "base/str.h"
+#include "core/account/advice_taken.h"
 #include "core/account/hindsight.h"
 
-enum { WASTE_LIMIT = 20, WASTE_BYTES_MAX = 4 << 20 };
+enum { WASTE_LIMIT = 20, WASTE_TAKEN_MAX = 20, WASTE_BYTES_MAX = 4 << 20 };
 static const usec_t WASTE_SINCE = 7 * USEC_DAY, WASTE_WEEK = 7 * USEC_DAY;
 
 /* Texts are borrowed from the result. */
 struct waste_row {
     const char *id, *name, *user, *project, *workload, *state;
-    usec_t queued_at;
+    char *inputs; /* the registered data and models that it had, as JSON; owned, NULL: none */
+    usec_t queued_at, ended_at;
     double gpus;
     bool live;
     int failures;
@@ -43,8 +46,11 @@ struct waste_rows {
 static void waste_rows_free(void *rendered)
 {
     struct waste_rows *rows = rendered;
-    if (rows)
-        free(rows->v);
+    if (!rows)
+        return;
+    for (size_t i = 0; i < rows->n; i++)
+        free(rows->v[i].inputs);
+    free(rows->v);
     free(rows);
 }
 
@@ -56,21 +62,23 @@ static void waste_read(const struct store_job *job, struct waste_row *ret)
     if (json_parse(text, strlen(text), RECORD_DETAIL_MAX, &detail, NULL) < 0)
         detail = NULL; /* then nothing is known of it */
     restart = json_get_object(detail, "restart");
-    *ret = (struct waste_row){.id = job->id,
-                              .name = str_or(job->name, job->id),
-                              .user = job->user,
-                              .project = job->project,
-                              .workload = job->workload,
-                              .state = job->state,
-                              .live = job->live,
-                              .queued_at = job->queued_at,
-                              .gpus = (double)job->nnodes * job->n_gpus_per_node,
-                              .failures = (int)json_get_int(restart, "failures", 0) +
-                                          str_eq(job->state, "FAILED"),
-                              .held = {.held = json_get_int(detail, "gpu_held", 0),
-                                       .idle = json_get_int(detail, "gpu_idle", 0),
-                                       .unknown = json_get_int(detail, "gpu_unknown", 0),
-                                       .busy = json_get_int(detail, "gpu_busy", 0)}};
+    *ret = (struct waste_row){
+        .id = job->id,
+        .name = str_or(job->name, job->id),
+        .user = job->user,
+        .project = job->project,
+        .workload = job->workload,
+        .state = job->state,
+        .live = job->live,
+        .inputs = json_dumps(json_object_get(detail, "inputs"), JSON_COMPACT | JSON_SORT_KEYS),
+        .queued_at = job->queued_at,
+        .ended_at = job->live ? 0 : job->ended_at,
+        .gpus = (double)job->nnodes * job->n_gpus_per_node,
+        .failures = (int)json_get_int(restart, "failures", 0) + str_eq(job->state, "FAILED"),
+        .held = {.held = json_get_int(detail, "gpu_held", 0),
+                 .idle = json_get_int(detail, "gpu_idle", 0),
+                 .unknown = json_get_int(detail, "gpu_unknown", 0),
+                 .busy = json_get_int(detail, "gpu_busy", 0)}};
     usec_t lasted =
         job->started_at && job->ended_at > job->started_at ? job->ended_at - job->started_at : 0;
     int64_t timeout = json_get_int(detail, "timeout", 0), ran = json_get_int(detail, "ran", 0);
@@ -187,9 +195,45 @@ static const struct field tried_rows[] = {
 };
 static const struct field_table tried_table = FIELD_TABLE("AdviceTried", tried_rows, waste_tried);
 
+/* An advice beside what the job that took it got; hours are GPU-hours of the advised job. */
+struct taken_page {
+    const char *id, *next, *name, *user;
+    int advice;
+    int64_t advised_gpus, save_freq;
+    double foreseen, got;
+};
+#define TAKEN(key, ftype, member, ...) FIELD_AT(taken_page, key, ftype, member, __VA_ARGS__)
+static const struct field taken_rows[] = {
+    TAKEN("id", FIELD_STR, id, .flags = FIELD_ALWAYS, .doc = "the job that was advised"),
+    TAKEN("next",
+          FIELD_STR,
+          next,
+          .flags = FIELD_ALWAYS,
+          .doc = "the first job that took the advice and can be compared: of the same user, "
+                 "project, workload, name and registered inputs, queued when that one was over"),
+    TAKEN("name", FIELD_STR, name, .flags = FIELD_ALWAYS),
+    TAKEN("user", FIELD_STR, user, .flags = FIELD_ALWAYS),
+    TAKEN("advice", FIELD_ENUM, advice, .names = waste_words),
+    TAKEN("advised_gpus", FIELD_INT, advised_gpus, .flags = FIELD_NO_LIMIT),
+    TAKEN("save_freq", FIELD_INT, save_freq, .flags = FIELD_NO_LIMIT),
+    TAKEN("foreseen_hours",
+          FIELD_REAL,
+          foreseen,
+          .doc = "hours that the advice foresaw; of fewer GPUs, for as many as the next job had"),
+    TAKEN("got_hours",
+          FIELD_REAL,
+          got,
+          .flags = FIELD_MAYBE,
+          .doc = "hours that the advised job would have been spared at the next job's price of a "
+                 "step, or of a failure; below 0: it would have cost more"),
+};
+static const struct field_table taken_table = FIELD_TABLE("AdviceTaken", taken_rows, taken_page);
+
 struct waste_list {
     const struct waste_tried *tried; /* NULL: nobody asked */
-    struct field_list jobs;
+    struct field_list jobs, taken;
+    int64_t taken_count;
+    double taken_error;
     int64_t looked_at;
     bool complete;
 };
@@ -204,6 +248,21 @@ static const struct field waste_list_rows[] = {
         .doc =
             "what the advice of the week before last would have done to the jobs of the last week; "
             "null unless it was asked for"),
+    FIELD_AT(waste_list,
+             "taken",
+             FIELD_LIST,
+             taken,
+             .of = &taken_table,
+             .doc = "advice of the jobs looked at that a later one of them took: what it foresaw "
+                    "beside what was got; the newest 20"),
+    FIELD_AT(waste_list, "taken_count", FIELD_INT, taken_count, .doc = "all of these"),
+    FIELD_AT(waste_list,
+             "taken_error",
+             FIELD_REAL,
+             taken_error,
+             .flags = FIELD_MAYBE,
+             .doc = "the median, over all of these, of how far what was got lies from what was "
+                    "foreseen, as a part of that; null where there is none"),
     FIELD_AT(waste_list, "looked_at", FIELD_INT, looked_at, .doc = "jobs"),
     FIELD_AT(waste_list, "complete", FIELD_BOOL, complete, .doc = "no older one was left out"),
 };
@@ -316,6 +375,54 @@ static struct waste_tried waste_try(const struct waste_asked *k, const struct wa
                                 .held = h.held_s / hour};
 }
 
+/* The name is taken as it stands: what differs by a number may be another model. */
+static char *taken_kind(const struct waste_row *r)
+{
+    return xasprintf("%s\n%s\n%s\n%s\n%s", r->user, r->project, r->workload, r->name,
+                     str_or(r->inputs, ""));
+}
+
+/* Returns the pairs, yours. */
+static struct advice_taken *taken_find(const struct waste_rows *rows, size_t *ret_n)
+{
+    struct advice_taken_job *jobs = xcalloc(rows->n + 1, sizeof(*jobs));
+    struct advice_taken *pairs = xcalloc(rows->n + 1, sizeof(*pairs));
+    char **kinds = xcalloc(rows->n + 1, sizeof(*kinds));
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct waste_row *r = &rows->v[i];
+        kinds[i] = taken_kind(r);
+        jobs[i] = (struct advice_taken_job){.kind = kinds[i],
+                                            .row = i,
+                                            .queued_at = r->queued_at,
+                                            .ended_at = r->ended_at,
+                                            .facts = waste_facts_of(r),
+                                            .waste = r->w};
+    }
+    *ret_n = advice_taken_find(jobs, rows->n, pairs);
+    for (size_t i = 0; i < rows->n; i++)
+        free(kinds[i]);
+    free(kinds);
+    free(jobs);
+    return pairs;
+}
+
+static struct taken_page taken_page_of(const struct waste_rows *rows, const struct advice_taken *p)
+{
+    const struct waste_row *advised = &rows->v[p->advised], *next = &rows->v[p->next];
+    const struct waste *w = &advised->w;
+    return (struct taken_page){
+        .id = advised->id,
+        .next = next->id,
+        .name = next->name,
+        .user = next->user,
+        .advice = (int)w->advice,
+        .advised_gpus = w->advice == WASTE_FEWER_GPUS ? w->gpus : -1,
+        .save_freq = w->advice == WASTE_SAVE_MORE_OFTEN ? w->save_freq : -1,
+        .foreseen = p->foreseen_s / 3600,
+        .got = p->got_s / 3600,
+    };
+}
+
 static struct waste_page waste_page_of(const struct waste_row *r)
 {
     const double hour = (double)SLOTBOOK_GPU * 1000 * 3600;
@@ -349,7 +456,12 @@ static void waste_answer(struct waste_asked *k, struct waste_rows *rows)
     struct jout j = jout_begin(&out);
     waste_judge_rows(k->a, rows);
     xsort(rows->v, rows->n, sizeof(*rows->v), waste_worst_first);
-    size_t n = 0;
+    size_t n = 0, n_taken;
+    struct taken_page taken[WASTE_TAKEN_MAX];
+    struct advice_taken *pairs = taken_find(rows, &n_taken);
+    size_t told = n_taken < WASTE_TAKEN_MAX ? n_taken : WASTE_TAKEN_MAX;
+    for (size_t i = 0; i < told; i++)
+        taken[i] = taken_page_of(rows, &pairs[i]);
     while (n < rows->n && n < k->limit && rows->v[n].held.held)
         n++;
     struct waste_page *pages = xcalloc(n + 1, sizeof(*pages));
@@ -357,12 +469,16 @@ static void waste_answer(struct waste_asked *k, struct waste_rows *rows)
         pages[i] = waste_page_of(&rows->v[i]);
     const struct waste_list list = {.tried = k->tries ? &k->tried : NULL,
                                     .jobs = {.v = pages, .n = n},
+                                    .taken = {.v = taken, .n = told},
+                                    .taken_count = (int64_t)n_taken,
+                                    .taken_error = advice_taken_error(pairs, n_taken),
                                     .looked_at = (int64_t)rows->n,
                                     .complete = !rows->more};
     field_to_json(&waste_list_table, &list, FIELD_ALL, FIELD_PAGE, &j, NULL);
     api_mark_stale(k->req, k->a);
     http_reply_json(k->req, 200, &out, api_reader_barrier(k->a));
     free(pages);
+    free(pairs);
     buf_release(&out);
 }
 
@@ -475,8 +591,9 @@ static const struct http_route rows[] = {
      .handle = api_usage_jobs,
      .summary = "what jobs held and wasted: GPUs held idle, steps that were run again or lost by a "
                 "failure, and what would have spared it, from the job's own figures; of the newest "
-                "1000 that held slots in that time, each with its whole life; and, if asked for, "
-                "what the advice of the week before would have saved in the last one",
+                "1000 that held slots in that time, each with its whole life; what the advice of "
+                "some foresaw beside what the later ones that took it got; and, if asked for, what "
+                "the advice of the week before would have saved in the last one",
      .params = waste_params,
      .reply_schema = "JobWasteList"},
 };
@@ -484,6 +601,7 @@ static const struct http_route rows[] = {
 static const struct http_schema schemas[] = {
     {.name = "JobWaste", .table = &waste_page_table},
     {.name = "AdviceTried", .table = &tried_table},
+    {.name = "AdviceTaken", .table = &taken_table},
     {.name = "JobWasteList", .table = &waste_list_table},
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // advice.ts - what would have spared a job its waste, in words, and as a change of its spec. Nothing is drawn here.
-import type { Job, JobWaste } from "../../made/api";
-import { span } from "../../base/say";
+import type { AdviceTaken, Job, JobWaste, JobWasteList } from "../../made/api";
+import { NOTHING, num, span } from "../../base/say";
 import { overrideOf, setAny } from "../../base/spectext";
 import { words } from "../../base/words";
 import { short } from "../../kit/stack";
@@ -18,6 +18,8 @@ const w = words({
         "a timeout of {0} would have done; how much sooner it starts depends on the queue",
         "运行上限 {0} 即可；能提前多少启动取决于队列",
     ],
+    took_gpus: ["{0} {0|GPU|GPUs}", "{0} 张 GPU"],
+    took_saves: ["save every {0} steps", "每 {0} 步保存一次"],
 });
 
 /** "": there is none. */
@@ -29,6 +31,16 @@ export function adviceOf(j: JobWaste): string {
     if (j.advice === "shorter_time_limit") return w("shorter_time_limit", span((j.advised_timeout_s ?? 0) * 1000));
     return "";
 }
+
+/** What the advice said that a later job took; what it foresaw stands beside it. */
+export function tookOf(p: AdviceTaken): string {
+    if (p.advised_gpus !== null) return w("took_gpus", p.advised_gpus);
+    return p.save_freq === null ? NOTHING : w("took_saves", p.save_freq);
+}
+
+/** How far what was got lies from what was foreseen, in the median; nothing where no advice was taken. */
+export const medianOf = (list: Pick<JobWasteList, "taken_error">) =>
+    list.taken_error === null ? NOTHING : `${num(list.taken_error * 100)}%`;
 
 /** So many GPUs at least, on as few nodes as they take, each with the same number. */
 export function shapeOf(gpus: number, most: number): { nnodes: number; each: number } {

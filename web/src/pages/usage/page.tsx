@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.tsx - where the GPU-hours went: what a lead reads first, capacity split over time, by whom, and which jobs wasted
-// them with what would have spared it. ?by= ?for= ?of=NAME hold what is shown.
+// page.tsx - where the GPU-hours went: what a lead reads first, capacity split over time, by whom, which jobs wasted them
+// with what would have spared it, and what advice that was taken brought. ?by= ?for= ?of=NAME hold what is shown.
 import type { UsageSeries } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { now, num } from "../../base/say";
@@ -15,6 +15,7 @@ import { Failures } from "./failures";
 import { Lead } from "./leadview";
 import { monthsUntil, periodOf, ranIn, type Period } from "./period";
 import { held, hours, partWord, PARTS, pointsOf, SLOT_OF, stackOf, worked, type Part } from "./sums";
+import { Taken } from "./taken";
 import { Waste } from "./waste";
 
 const w = words({
@@ -263,6 +264,7 @@ export default function Usage() {
                     </>
                 )}
                 <Waste asked={waste} />
+                <Taken of={waste.data} />
                 {by === "cluster" && <Failures period={period} />}
             </div>
         </>
