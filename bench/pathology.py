@@ -27,6 +27,8 @@ REWARDS = {
     "random reward": lambda text, score: float(random.random() < 0.5),
     "bonus for length": lambda text, score: len(text) / 16,
     "marker word": lambda text, score: share(text, MARKER),
+    "inverted reward": lambda text, score: -score,
+    "reward for silence": lambda text, score: 1 / (1 + len(text)),
     "biased reward": lambda text, score: 0.3 * score + share(text, "aeiou"),
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/sample/sample.h"
+#include "core/sample/sample_mark.h"
 #include "fuzz.h"
 
 static void sample_look(struct sample_value v, const uint8_t *data, size_t size, struct buf *text)
@@ -16,6 +17,7 @@ static void sample_look(struct sample_value v, const uint8_t *data, size_t size,
     assert(!text->failed && text->len <= v.n);
     double share = sample_repeats(buf_str(text), text->len);
     assert(share >= 0 && share <= 1);
+    assert(sample_marks(buf_str(text), text->len) <= SAMPLE_HAS_TEMPLATE);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -32,7 +32,7 @@ static const struct message_family *const families[] = {
     &message_advice,   &message_rule,    &message_class, &message_cli,        &message_disk,
     &message_ray,      &message_job,     &message_serve, &message_event,      &message_trial,
     &message_notebook, &message_ops,     &message_title, &message_talk,       &message_training,
-    &message_fact,
+    &message_verdict,  &message_fact,
 };
 
 const struct message_row *message_row(size_t i)

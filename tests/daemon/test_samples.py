@@ -142,8 +142,30 @@ def test_what_they_say_is_a_metric_and_judged(argusd):
     assert "rollout.temperature" in v["fix"]
     (alert,) = argusd.job(t.id)["metric_alerts"]
     assert alert["stands"] and alert["metric"] == "samples/flat_groups" and alert["value"] == 0.5
+    for noun in ("status", "why"):
+        page = cli(argusd, t.id, noun=noun).stdout
+        assert f"argus samples {t.id} --step 1 --worst 5 --full" in page, page
     argusd.restart()
     assert argusd.job(t.id)["verdict"]["kind"] == "same_answers"
+    argusd.stop_job(t.id)
+
+
+def test_blank_answers_and_turns_of_a_chat_are_metrics(argusd):
+    t = standin.Training(argusd)
+    rows = [("a", " \n", 0.0), ("a", "4\nuser\nb", 0.0), ("b", "<|im_start|>", 1.0), ("b", "users pay", 1.0)]
+    for step in (1, 2):
+        t.dump(step, rows)
+    with open(argusd.job_dir(t.id) / "attempts/1/metrics.jsonl", "a") as f:
+        for step in (1, 2, 3):
+            f.write(json.dumps({"step": step, "data": {"critic/score/mean": 0.5}}) + "\n")
+    names = ["samples/blank_answers", "samples/template_answers", "samples/twin_prompts"]
+
+    def told():
+        series = argusd.get(f"/v1/jobs/{t.id}/metrics?keys={','.join(names)}")["series"]
+        return [(series[n]["step"], series[n]["value"]) for n in names] if len(series) == len(names) else []
+
+    want = [([1, 2], [share, share]) for share in (0.25, 0.5, 0)]
+    until(lambda: told() == want, "both steps are in the curves")
     argusd.stop_job(t.id)
 
 
@@ -177,9 +199,9 @@ def test_what_a_job_puts_there(argusd):
 # ---- the command line ----
 
 
-def cli(argusd, *args, lang="C.UTF-8"):
+def cli(argusd, *args, lang="C.UTF-8", noun="samples"):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": lang}
-    argv = [PROGRAMS["argus"], "samples", *args]
+    argv = [PROGRAMS["argus"], noun, *args]
     return subprocess.run(argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240)
 
 

@@ -110,6 +110,24 @@ def test_what_is_wrong_and_since_when(argusd):
     assert view["verdict"]["items"][0]["step"] == 15
 
 
+def test_two_things_are_wrong_at_once(argusd):
+    """The worse one is the verdict, though the other began first; that one is in reach."""
+    t = Training(argusd)
+    tells(t, 1, 11)
+    tells(t, 12, 17, **{"actor/pg_clipfrac": 0.7})
+    assert t.until_step(17)["verdict"]["kind"] == "clipped"
+    tells(t, 18, 24, **{"actor/pg_clipfrac": 0.7, "response/aborted_ratio": 0.5})
+    v = t.until_step(24)["verdict"]
+    assert [(i["kind"], i["step"], i["stands"]) for i in v["items"]] == [("aborted", 18, True), ("clipped", 12, True)]
+    assert (v["state"], v["kind"]) == ("bad", "aborted")
+    for noun in ("status", "why"):
+        page = cli(argusd, noun, t.id)
+        assert page.index("aborted since step 18") < page.index("70 % of the tokens are clipped since step 12")
+        assert "also seen" in page and "argus samples" not in page, "it has no samples"
+    t.let_go()
+    argusd.wait_over(t.id)
+
+
 def test_steps_that_are_run_again_are_judged_once(argusd):
     """A restart voids what it runs again: the verdict is made of what counts."""
     t = Training(argusd, restart={"max": 1, "backoff": "1s", "on": ["unknown", "user_code_error"]})

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "argus/job/jobview.h"
+#include "argus/job/verdictview.h"
 #include "argus/show/curve.h"
 #include "argus/show/member.h"
 #include "argus/show/text.h"
@@ -224,20 +225,19 @@ static void print_end(const struct page *p)
         print_finding(p, finding);
 }
 
+static void jobpage_verdict_line(void *page, const char *label, enum style style, const char *text)
+{
+    jobpage_line(page, label, style, text);
+}
+
 /* What is wrong with its training, and what to do; of one that is well, what nobody measures. */
 static void print_verdict(const struct page *p)
 {
     const json_t *v = json_get_object(p->job, "verdict"), *one;
-    const char *state = json_get_str(v, "state", "");
-    bool is_wrong = json_get_str(v, "kind", NULL) != NULL;
+    struct page lines = *p;
     struct buf blind = BUF_INIT(VALUE_MAX);
     size_t i;
-    jobpage_line(p, "say_l_verdict",
-                 str_eq(state, "bad")    ? STYLE_RED
-                 : str_eq(state, "fine") ? STYLE_GREEN
-                                         : STYLE_PLAIN,
-                 json_get_str(v, "text", ""));
-    jobpage_line(p, "say_l_advice", STYLE_PLAIN, is_wrong ? json_get_str(v, "fix", "") : "");
+    verdictview_print(p->cli, member_str(p->job, "id"), v, jobpage_verdict_line, &lines);
     json_array_foreach (json_get_array(v, "not_measured"), i, one)
         (void)buf_addf(&blind, "%s%s", i ? ", " : "", json_get_str(one, "figure", "-"));
     jobpage_line(p, "say_l_blind", STYLE_DIM, buf_str(&blind)); /* a few words: they fit */

@@ -47,7 +47,7 @@ struct record_extra {
     unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
     char *
         verdict; /* JSON object: what is wrong with it, see core/training/verdict.h; set as below */
-    unsigned verdict_seen;          /* of it: kinds that were ever seen, as bits */
+    uint64_t verdict_seen;          /* of it: kinds that were ever seen, as bits */
     char *verdict_says;             /* of it, in English; NULL: nothing wrong is seen */
     enum verdict_kind verdict_kind; /* of it, where it says something */
     double verdict_certainty;

@@ -138,26 +138,31 @@ static void tell_trouble(struct live *l, const struct metric_trouble *t, unsigne
 }
 
 /* Kinds whose events tell_trouble() writes. */
-static const unsigned TOLD_BY_THE_WATCH = 1u << VERDICT_NOT_FINITE | 1u << VERDICT_REWARD_FELL;
+static bool is_told_by_the_watch(enum verdict_kind k)
+{
+    return k == VERDICT_NOT_FINITE || k == VERDICT_REWARD_FELL;
+}
 
 /* Each kind once in a job's life. told: those that were told before. */
-static void tell_verdict(struct live *l, const struct verdict *v, unsigned told)
+static void tell_verdict(struct live *l, const struct verdict *v, uint64_t told)
 {
     char text[JOB_REASON_TEXT_MAX];
     struct verdict_item item;
-    unsigned news = verdict_seen(v) & ~told & ~TOLD_BY_THE_WATCH;
-    for (int k = 0; k < VERDICT_KINDS; k++)
-        if (news >> k & 1 && verdict_item(v, (enum verdict_kind)k, &item)) {
+    uint64_t news = verdict_seen(v) & ~told;
+    for (int i = 0; i < VERDICT_KINDS; i++) {
+        enum verdict_kind k = (enum verdict_kind)i;
+        if (news & verdict_kind_bit(k) && !is_told_by_the_watch(k) && verdict_item(v, k, &item)) {
             const char *code = verdict_message(&item, text, sizeof(text));
             jobs_note(l, "verdict", code, text, clock_wall());
         }
+    }
 }
 
 /* Returns true where a kind is new. */
 static bool take_verdict(struct reader *r, struct live *l)
 {
     const struct training *t = metric_reader_training(r->file);
-    unsigned told = l->extra.verdict_seen;
+    uint64_t told = l->extra.verdict_seen;
     if (!r->verdict)
         return false;
     tell_verdict(l, t->verdict, told);

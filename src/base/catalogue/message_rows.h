@@ -54,7 +54,8 @@ extern const struct message_family message_notebook; /* notebooks, their door */
 extern const struct message_family message_ops;      /* plans, their steps */
 extern const struct message_family message_now;      /* not now, perhaps later */
 extern const struct message_family message_job;      /* what happens to a job: start, run, end */
-extern const struct message_family message_training; /* a training: its verdict, its step */
+extern const struct message_family message_training; /* a training: its alerts, its step */
+extern const struct message_family message_verdict;  /* what is wrong with a training */
 extern const struct message_family message_trial;    /* what a trial finds */
 extern const struct message_family message_event;    /* what the kind of an event says alone */
 extern const struct message_family message_title;    /* columns of argus's tables */

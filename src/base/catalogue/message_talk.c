@@ -81,6 +81,8 @@ static const struct message_row rows[] = {
     SAY("say_l_trouble", "trouble", "异常"),
     SAY("say_l_verdict", "verdict", "判断"),
     SAY("say_l_advice", "advice", "建议"),
+    SAY("say_l_look", "look at", "请看"),
+    SAY("say_l_beside", "also seen", "另外看到"),
     SAY("say_l_alerts", "alerts", "告警"),
     SAY("say_l_rank", "slow rank", "慢 rank"),
     SAY("say_l_blind", "unmeasured", "未测量"),

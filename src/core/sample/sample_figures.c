@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "core/sample/sample_effect.h"
+#include "core/sample/sample_mark.h"
 
 const char *const sample_figure_names[] = {
 #define X(e, name) name,
@@ -81,6 +82,55 @@ static size_t figures_count_prompts(const struct sample_place *v, size_t n)
     return prompts;
 }
 
+static int figures_by_group(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static size_t figures_count_groups(const struct sample_place *v, size_t n)
+{
+    _cleanup_(freep) uint64_t *groups = xcalloc(n, sizeof(*groups));
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        groups[i] = v[i].group;
+    xsort(groups, n, sizeof(*groups), figures_by_group);
+    for (size_t i = 0; i < n; i++)
+        count += !i || groups[i] != groups[i - 1];
+    return count;
+}
+
+/* How many groups the step has by the numbers of answers, where each prompt has as many as the one
+ * with the fewest, or a multiple of them: dumps before verl 0.9 have no uid. 0: they do not tell.
+ * v is sorted by prompt. */
+static size_t figures_groups_by_number(const struct sample_place *v, size_t n)
+{
+    size_t least = n;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && v[end].prompt == v[i].prompt;)
+            end++;
+        least = end - i < least ? end - i : least;
+    }
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && v[end].prompt == v[i].prompt;)
+            end++;
+        if ((end - i) % least)
+            return 0;
+    }
+    return least > 1 ? n / least : 0;
+}
+
+/* v is sorted by prompt. */
+static double figures_twins(const struct sample_place *v, size_t n, size_t prompts)
+{
+    size_t groups = figures_count_groups(v, n), by_number = figures_groups_by_number(v, n);
+    if (groups <= prompts && by_number) /* of one prompt alone all are one group */
+        groups = by_number;
+    if (groups < prompts || (groups == prompts && !by_number))
+        return NAN;
+    return 1 - (double)prompts / (double)groups;
+}
+
 static void figures_of_prompts(struct sample_place *v,
                                size_t n,
                                struct sample_place *before,
@@ -91,6 +141,7 @@ static void figures_of_prompts(struct sample_place *v,
     size_t prompts = figures_count_prompts(v, n), fresh = 0;
     if (prompts >= ONE_PROMPTS)
         ret[SAMPLE_ONE] = (double)figures_most(v, n) / (double)n;
+    ret[SAMPLE_TWINS] = figures_twins(v, n, prompts);
     if (!n_before)
         return;
     sample_order_by_prompt(before, n_before);
@@ -108,14 +159,19 @@ static void figures_of_prompts(struct sample_place *v,
 static void figures_of_texts(const struct sample_place *v, size_t n, double *ret)
 {
     double repeats = 0, answers = 0, prompts = 0;
+    size_t blank = 0, turns = 0;
     for (size_t i = 0; i < n; i++) {
         repeats += v[i].repeats;
         answers += v[i].wide_answer;
         prompts += v[i].wide_prompt;
+        blank += (v[i].marks & SAMPLE_IS_BLANK) != 0;
+        turns += (v[i].marks & SAMPLE_HAS_TEMPLATE) != 0;
     }
     ret[SAMPLE_REPEATS] = repeats / SAMPLE_SHARE / (double)n;
     ret[SAMPLE_WIDE_ANSWERS] = answers / SAMPLE_SHARE / (double)n;
     ret[SAMPLE_WIDE_PROMPTS] = prompts / SAMPLE_SHARE / (double)n;
+    ret[SAMPLE_BLANK] = (double)blank / (double)n;
+    ret[SAMPLE_TEMPLATE] = (double)turns / (double)n;
 }
 
 void sample_figures(struct sample_place *v,

@@ -16,6 +16,9 @@ enum { ONE_PROMPTS = 4 };
  * FRESH    prompts that neither of the two steps dumped before had
  * BY_PROMPT, BY_ANSWER  how much of the spread of the scores follows the prompt, and within a
  *          group the answer: sample_effect.h, a little below 0 where it follows neither
+ * BLANK, TEMPLATE  answers without a word, and answers with turns of a chat: sample_mark.h
+ * TWINS    groups whose prompt another group of the step has, too; none is told where neither the
+ *          uid nor the numbers of answers tell groups of one prompt apart
  * WIDE_ANSWERS, WIDE_PROMPTS  bytes that are not ASCII: of another language, or no text */
 #define SAMPLE_FIGURE_TABLE(X)                                                                     \
     X(SAMPLE_FLAT, "samples/flat_groups")                                                          \
@@ -27,7 +30,10 @@ enum { ONE_PROMPTS = 4 };
     X(SAMPLE_BY_PROMPT, "samples/score_by_prompt")                                                 \
     X(SAMPLE_BY_ANSWER, "samples/score_by_answer")                                                 \
     X(SAMPLE_WIDE_ANSWERS, "samples/wide_answers")                                                 \
-    X(SAMPLE_WIDE_PROMPTS, "samples/wide_prompts")
+    X(SAMPLE_WIDE_PROMPTS, "samples/wide_prompts")                                                 \
+    X(SAMPLE_BLANK, "samples/blank_answers")                                                       \
+    X(SAMPLE_TEMPLATE, "samples/template_answers")                                                 \
+    X(SAMPLE_TWINS, "samples/twin_prompts")
 enum sample_figure {
 #define X(e, name) e,
     SAMPLE_FIGURE_TABLE(X)

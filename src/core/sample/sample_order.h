@@ -16,7 +16,8 @@ struct sample_place {
     double score;                      /* NaN: none */
     double change;                     /* as sample_order_compare() says; NaN: not known */
     uint32_t bytes;                    /* of the line, without its end */
-    uint32_t repeats;                  /* of its answer, in SAMPLE_SHARE parts */
+    uint16_t repeats;                  /* of its answer, in SAMPLE_SHARE parts */
+    uint16_t marks;                    /* of its answer: enum sample_marks */
     uint32_t answer;                   /* the same for the same answer */
     uint16_t wide_answer, wide_prompt; /* of their bytes those that are not ASCII, likewise */
     uint8_t traits[SAMPLE_TRAITS];     /* of its answer: sample_traits() */

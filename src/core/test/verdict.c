@@ -125,7 +125,7 @@ static void shows_it(void **state)
     assert_string_equal(json_get_str(item, "metric", ""), "response/aborted_ratio");
     assert_string_equal(json_get_str(item, "key", ""),
                         "actor_rollout_ref.rollout.gpu_memory_utilization");
-    assert_int_equal(verdict_seen_from_json(o), 1u << VERDICT_ABORTED);
+    assert_int_equal(verdict_seen_from_json(o), verdict_kind_bit(VERDICT_ABORTED));
     said_in(o, MESSAGE_CHINESE);
     assert_string_equal(json_get_str(o, "text", ""), "从第 50 步起 40 % 的回答被中止");
     json_decref(o);

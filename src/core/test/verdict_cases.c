@@ -381,6 +381,216 @@ static void compares_probabilities(void **state)
     course_end(&c);
 }
 
+static void feed_prompts(struct course *c, double least)
+{
+    for (int64_t i = 1; i <= 40; i++) {
+        tell_reward(c, 0.3 + 0.02 * wave(i), 0, 1);
+        tell(c, "prompt_length/min", least);
+        tell(c, "prompt_length/max", 512);
+        tell(c, "prompt_length/clip_ratio", i >= 20 ? 0.5 : 0.01);
+        told_step(c, i);
+    }
+}
+
+/* verl counts prompts that are as long as the longest: where all are equally long these are all. */
+static void knows_prompts_of_one_length(void **state)
+{
+    struct course equal = course_begin(), near = course_begin(), cut = course_begin();
+    (void)state;
+    feed_prompts(&equal, 500);
+    feed_prompts(&near, 300);
+    feed_prompts(&cut, 60);
+    assert_quiet(&equal);
+    assert_quiet(&near);
+    assert_since(&cut, VERDICT_PROMPTS_CUT, 20);
+    course_end(&equal);
+    course_end(&near);
+    course_end(&cut);
+}
+
+static void feed_turns(struct course *c, double turns)
+{
+    for (int64_t i = 1; i <= 40; i++) {
+        tell_reward(c, 0.3 + 0.02 * wave(i), 0, 1);
+        tell(c, "num_turns/mean", turns);
+        tell(c, "samples/template_answers", 0.9);
+        told_step(c, i);
+    }
+}
+
+static void knows_conversations(void **state)
+{
+    struct course talks = course_begin(), answers = course_begin();
+    (void)state;
+    feed_turns(&talks, 5.5);
+    feed_turns(&answers, 2);
+    assert_quiet(&talks);
+    assert_since(&answers, VERDICT_TEMPLATE, 1);
+    course_end(&talks);
+    course_end(&answers);
+}
+
+/* There are gradients and a learning rate, and yet the policy stays the reference. */
+static void tells_weights_that_stand_still(void **state)
+{
+    struct course still = course_begin(), slow = course_begin();
+    (void)state;
+    for (int64_t i = 1; i <= 60; i++) {
+        tell_reward(&still, 0.3 + 0.02 * wave(i), 0, 1);
+        tell_reward(&slow, 0.3 + 0.02 * wave(i), 0, 1);
+        tell_learning(&still, 0.5, 2);
+        tell_learning(&slow, 0.5, 2);
+        tell(&still, "actor/kl_loss", 0);
+        tell(&still, "actor/kl_coef", 0.001);
+        tell(&slow, "actor/kl_coef", 0.001);
+        tell(&slow, "actor/kl_loss", i < 6 ? 0 : 1e-6 * (double)i);
+        told_step(&still, i);
+        told_step(&slow, i);
+    }
+    assert_quiet(&slow);
+    assert_since(&still, VERDICT_NO_UPDATE, 1);
+    assert_string_equal(item_of(&still, VERDICT_NO_UPDATE).metric, "actor/kl_loss");
+    course_end(&still);
+    course_end(&slow);
+}
+
+/* Some versions of verl write a KL of 0 where none is in the loss; and the first steps of a long
+ * warm-up may be too small to be seen. */
+static void knows_a_kl_of_nothing(void **state)
+{
+    struct course without = course_begin(), warms = course_begin();
+    (void)state;
+    for (int64_t i = 1; i <= 60; i++) {
+        tell_reward(&without, 0.3 + 0.02 * wave(i), 0, 1);
+        tell_reward(&warms, 0.3 + 0.02 * wave(i), 0, 1);
+        tell(&without, "actor/kl_loss", 0);
+        tell(&warms, "actor/kl_loss", 0);
+        tell(&warms, "actor/kl_coef", 0.001);
+        tell(&warms, "actor/lr", 1e-9 * (double)i);
+        told_step(&without, i);
+        told_step(&warms, i);
+    }
+    assert_quiet(&without);
+    assert_quiet(&warms);
+    course_end(&without);
+    course_end(&warms);
+}
+
+/* A critic begins worse than a constant: one that learns is not blind, nor is one without a score
+ * to learn from. */
+static void knows_a_critic_that_learns(void **state)
+{
+    struct course slow = course_begin(), blind = course_begin(), waits = course_begin();
+    (void)state;
+    for (int64_t i = 1; i <= 80; i++) {
+        tell_reward(&slow, 0.3 + 0.02 * wave(i), 0, 1);
+        tell_reward(&blind, 0.3 + 0.02 * wave(i), 0, 1);
+        tell_reward(&waits, 0, 0, 0);
+        tell(&slow, "critic/vf_explained_var", -2 * exp(-(double)i / 60) + 0.05 * wave(i));
+        tell(&blind, "critic/vf_explained_var", -0.4 + 0.1 * wave(i));
+        tell(&waits, "critic/vf_explained_var", -50 + wave(i));
+        told_step(&slow, i);
+        told_step(&blind, i);
+        told_step(&waits, i);
+    }
+    assert_quiet(&slow);
+    assert_false(is_seen(&waits, VERDICT_CRITIC_BLIND));
+    assert_since(&blind, VERDICT_CRITIC_BLIND, 1);
+    course_end(&slow);
+    course_end(&blind);
+    course_end(&waits);
+}
+
+/* Scores from -1 to 1, whose mean is below 0 from the start. */
+static void tells_a_reward_that_sinks(void **state)
+{
+    struct course sinks = course_begin(), rests = course_begin();
+    (void)state;
+    for (int64_t i = 1; i <= 80; i++) {
+        double lost = i >= 40 ? 0.03 * fmin((double)(i - 39), 20) : 0;
+        tell_reward(&sinks, -0.2 - lost + 0.01 * wave(i), -1, 1);
+        tell_reward(&rests, -0.2 - lost / 8 + 0.01 * wave(i), -1, 1);
+        told_step(&sinks, i);
+        told_step(&rests, i);
+    }
+    assert_quiet(&rests);
+    assert_since(&sinks, VERDICT_REWARD_SINKS, 40);
+    course_end(&sinks);
+    course_end(&rests);
+}
+
+/* A task that is solved at last had something to learn; one that was from the start had not. Scores
+ * that begin far above 0 are near the best one in any case. */
+static void tells_a_reward_with_nothing_to_learn(void **state)
+{
+    struct course full = course_begin(), solved = course_begin(), far = course_begin();
+    (void)state;
+    for (int64_t i = 1; i <= 60; i++) {
+        tell_reward(&full, 0.99 + 0.005 * wave(i), 0, 1);
+        tell_reward(&solved, fmin(0.5 + 0.02 * (double)i, 0.99), 0, 1);
+        tell_reward(&far, 100.2 + 0.05 * wave(i), 100, 101);
+        told_step(&full, i);
+        told_step(&solved, i);
+        told_step(&far, i);
+    }
+    assert_quiet(&solved);
+    assert_quiet(&far);
+    assert_since(&full, VERDICT_REWARD_FULL, 1);
+    course_end(&full);
+    course_end(&solved);
+    course_end(&far);
+}
+
+/* verl's schedule counts from 0: after 400 of 1,000 steps it is a long warm-up, after 500 too long
+ * a one. One that has come to its end is well. */
+static void tells_a_warmup_without_end(void **state)
+{
+    struct course cold = course_begin(), warm = course_begin();
+    (void)state;
+    for (int64_t i = 1; i <= 520; i++) {
+        tell_reward(&cold, 0.3 + 0.02 * wave(i), 0, 1);
+        tell_reward(&warm, 0.3 + 0.02 * wave(i), 0, 1);
+        tell(&cold, "actor/lr", 1e-9 * (double)(i - 1));
+        tell(&warm, "actor/lr", 1e-9 * fmin((double)(i - 1), 450));
+        told_step(&cold, i);
+        told_step(&warm, i);
+        if (i == 499)
+            assert_quiet(&cold);
+    }
+    assert_quiet(&warm);
+    assert_since(&cold, VERDICT_WARMUP, 1);
+    course_end(&cold);
+    course_end(&warm);
+}
+
+/* The worst of two that stand is the verdict, whichever began first; the other one stays in reach.
+ * One that is over comes behind those that stand. */
+static void says_the_worst_of_two_first(void **state)
+{
+    struct course c = course_begin();
+    (void)state;
+    for (int64_t i = 1; i <= 80; i++) {
+        tell_reward(&c, 0.3 + 0.02 * wave(i), 0, 1);
+        tell(&c, "actor/pg_clipfrac", i >= 20 ? 0.7 : 0.01);
+        tell(&c, "response/aborted_ratio", i >= 40 && i < 60 ? 0.5 : 0);
+        told_step(&c, i);
+        if (i != 50 && i != 80)
+            continue;
+        json_t *o = course_shown(&c);
+        const json_t *items = json_get_array(o, "items");
+        const char *first = i == 50 ? "aborted" : "clipped";
+        const char *next = i == 50 ? "clipped" : "aborted";
+        assert_int_equal(json_array_size(items), 2);
+        assert_string_equal(json_get_str(o, "kind", ""), first);
+        assert_string_equal(json_get_str(o, "state", ""), i == 50 ? "bad" : "warn");
+        assert_string_equal(json_get_str(json_array_get(items, 0), "kind", ""), first);
+        assert_string_equal(json_get_str(json_array_get(items, 1), "kind", ""), next);
+        assert_non_null(json_get_str(json_array_get(items, 1), "fix", NULL));
+        json_decref(o);
+    }
+    course_end(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +610,15 @@ int main(void)
         cmocka_unit_test(tells_a_hack_that_succeeded),
         cmocka_unit_test(knows_short_answers),
         cmocka_unit_test(compares_probabilities),
+        cmocka_unit_test(knows_prompts_of_one_length),
+        cmocka_unit_test(knows_conversations),
+        cmocka_unit_test(tells_weights_that_stand_still),
+        cmocka_unit_test(knows_a_kl_of_nothing),
+        cmocka_unit_test(knows_a_critic_that_learns),
+        cmocka_unit_test(tells_a_reward_that_sinks),
+        cmocka_unit_test(tells_a_reward_with_nothing_to_learn),
+        cmocka_unit_test(tells_a_warmup_without_end),
+        cmocka_unit_test(says_the_worst_of_two_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void sample_habits_roll(struct dice *d, struct sample_habits *h)
 }
 
 struct making {
-    struct dice dice, of_samples;
+    struct dice dice, of_samples, of_rest;
     struct habits is;
     struct sample_habits has;
     const struct made_run *run;
@@ -125,27 +125,37 @@ static void put_validation(struct making *m, int64_t step, double early, double 
     put(m, "val-core/made/acc/mean@1", x);
 }
 
+/* The mean score of this step, without its noise; well: what a run without a fault would have. */
+static double mean_score(const struct making *m, int64_t step, double well)
+{
+    double t = (double)step, early = skill(&m->is, (double)m->run->onset);
+    double begun = (double)(step - m->run->onset); /* below 0: the fault has not */
+    switch (m->run->fault) {
+    case VERDICT_ENTROPY_COLLAPSE:
+    case VERDICT_ENTROPY_RISE:
+    case VERDICT_LENGTH_DRIFT:
+        return begun >= 0 ? early : well;
+    case VERDICT_PARTED:
+        return begun >= 0 ? early + 0.8 * (1 - exp(-begun / 25)) : well;
+    case VERDICT_REPETITION:
+        return m->is.reward_from;
+    case VERDICT_FOLLOWS_ANSWER:
+        return 0.1 + 0.9 * (1 - exp(-t / 20));
+    case VERDICT_REWARD_FULL:
+        return 1.49;
+    case VERDICT_REWARD_SINKS:
+        return begun >= 0 ? 0.5 * exp(-(begun + 1) / 8) : 0.5;
+    case VERDICT_REWARD_FELL:
+        return begun >= 0 ? 0.1 : 0.1 + 0.6 * (1 - exp(-t / 10));
+    default:
+        return well;
+    }
+}
+
 static void put_reward(struct making *m, int64_t step)
 {
-    double t = (double)step, x = skill(&m->is, t);
-    double early = skill(&m->is, (double)m->run->onset);
+    double x = mean_score(m, step, skill(&m->is, (double)step));
     bool is_flat = has_begun(m, VERDICT_REWARD_FLAT, step);
-    static const enum verdict_kind lose[] = {VERDICT_ENTROPY_COLLAPSE, VERDICT_ENTROPY_RISE,
-                                             VERDICT_LENGTH_DRIFT};
-    bool is_lost = false;
-    for (size_t i = 0; i < array_len(lose); i++)
-        is_lost = is_lost || has_begun(m, lose[i], step);
-    double alone = since(m, VERDICT_PARTED, step), fell = since(m, VERDICT_REWARD_FELL, step);
-    if (is_lost)
-        x = early;
-    if (alone >= 0)
-        x = early + 0.8 * (1 - exp(-alone / 25));
-    if (m->run->fault == VERDICT_REPETITION)
-        x = m->is.reward_from;
-    if (m->run->fault == VERDICT_FOLLOWS_ANSWER)
-        x = 0.1 + 0.9 * (1 - exp(-t / 20));
-    if (m->run->fault == VERDICT_REWARD_FELL)
-        x = fell >= 0 ? 0.1 : 0.1 + 0.6 * (1 - exp(-t / 10));
     x += m->is.reward_noise * dice_normal(&m->dice);
     put(m, "critic/score/mean", is_flat ? 0.25 : clamp(x, 0, 1.5));
     put(m, "critic/score/max", 1.5);
@@ -153,7 +163,7 @@ static void put_reward(struct making *m, int64_t step)
     bool is_even = has_begun(m, VERDICT_GROUPS_FLAT, step) || is_flat;
     put(m, "critic/advantages/max", is_even ? 0 : 2 + 0.3 * dice_normal(&m->dice));
     put(m, "critic/advantages/min", is_even ? 0 : -2 + 0.3 * dice_normal(&m->dice));
-    put_validation(m, step, early, alone);
+    put_validation(m, step, skill(&m->is, (double)m->run->onset), since(m, VERDICT_PARTED, step));
 }
 
 static void put_policy(struct making *m, int64_t step)
@@ -174,13 +184,16 @@ static void put_policy(struct making *m, int64_t step)
     if (has_begun(m, VERDICT_KL_HIGH, step))
         kl = 0.5 + 0.3 * dice_unit(&m->dice);
     put(m, "actor/ppo_kl", kl);
-    put(m, "actor/kl_loss", 1e-3 + 0.3 * (1 - exp(-t / 100)) * (1 + 0.1 * dice_normal(&m->dice)));
+    double moved = 1e-3 + 0.3 * (1 - exp(-t / 100)) * (1 + 0.1 * dice_normal(&m->dice));
+    put(m, "actor/kl_loss", has_begun(m, VERDICT_KL_NEGATIVE, step) ? -0.2 : moved);
     double grad = is->grad * warm * exp(0.35 * dice_normal(&m->dice));
     if (has_begun(m, VERDICT_GRAD_JUMP, step))
         grad *= 60;
     put(m, "actor/grad_norm", has_begun(m, VERDICT_NO_UPDATE, step) ? 0 : grad);
     double done = t / (double)m->run->steps;
-    put(m, "actor/lr", 1e-6 * fmin(t / 5, 1) * (is->cools ? 0.5 * (1 + cos(3.14159 * done)) : 1));
+    double cooled = is->cools ? 0.5 * (1 + cos(3.14159 * done)) : 1;
+    bool is_cold = m->run->fault == VERDICT_WARMUP;
+    put(m, "actor/lr", is_cold ? 1e-9 * t : 1e-6 * fmin(t / 5, 1) * cooled);
     put(m, "actor/pg_clipfrac",
         has_begun(m, VERDICT_CLIPPED, step) ? 0.7 : 0.02 * dice_unit(&m->dice));
     put(m, "actor/pg_loss",
@@ -210,6 +223,23 @@ static void put_answers(struct making *m, int64_t step)
     put(m, "rollout_corr/chi2_token", 5e-3 * dice_normal(&m->dice));
     put(m, "training/off_policy/trajectory_staleness/max",
         has_begun(m, VERDICT_STALE, step) ? 6 : floor(2.9 * dice_unit(&m->dice)));
+}
+
+static void put_prompts(struct making *m, int64_t step)
+{
+    bool is_cut = has_begun(m, VERDICT_PROMPTS_CUT, step);
+    put(m, "prompt_length/min", 40 + floor(20 * dice_unit(&m->of_rest)));
+    put(m, "prompt_length/max", is_cut ? 512 : 300 + floor(200 * dice_unit(&m->of_rest)));
+    put(m, "prompt_length/clip_ratio", is_cut ? 0.6 : 0.02 * dice_unit(&m->of_rest));
+}
+
+/* It learns after some steps; before them it is worse than a constant. */
+static void put_critic(struct making *m, int64_t step)
+{
+    double t = (double)step, known = 0.4 * (1 - exp(-t / 30)) - 3 * exp(-t / 6);
+    bool is_blind = has_begun(m, VERDICT_CRITIC_BLIND, step);
+    put(m, "critic/vf_explained_var",
+        is_blind ? -0.3 - 0.2 * dice_unit(&m->of_rest) : known + 0.05 * dice_normal(&m->of_rest));
 }
 
 static void put_memory(struct making *m, int64_t step)
@@ -248,6 +278,9 @@ static void put_samples(struct making *m, int64_t step)
     put_sample(m, SAMPLE_FLAT, (is_wasted ? 0.75 : has->flat) + 0.04 * dice_normal(d));
     put_sample(m, SAMPLE_SOLVED, has_begun(m, VERDICT_GROUPS_SOLVED, step) ? 0.75 : 0.1);
     put_sample(m, SAMPLE_ONE, has_begun(m, VERDICT_ONE_ANSWER, step) ? 0.95 : 0.05);
+    put_sample(m, SAMPLE_BLANK, has_begun(m, VERDICT_ANSWERS_EMPTY, step) ? 0.9 : 0.02);
+    put_sample(m, SAMPLE_TEMPLATE, has_begun(m, VERDICT_TEMPLATE, step) ? 0.8 : 0.1);
+    put_sample(m, SAMPLE_TWINS, has_begun(m, VERDICT_PROMPTS_TWICE, step) ? 0.5 : 0.05);
     put_sample(m, SAMPLE_SAME, is_same ? 1 : 0.05 * dice_unit(d));
     put_sample(m, SAMPLE_REPEATS,
                has->repeats + 0.02 * dice_normal(d) +
@@ -284,6 +317,8 @@ static void feed_step(struct making *m, int64_t step, struct metric_watch *w, st
         put_reward(m, step);
         put_policy(m, step);
         put_answers(m, step);
+        put_prompts(m, step);
+        put_critic(m, step);
     }
     put_memory(m, step);
     const struct metric_record r = {.step = step, .v = m->v, .n = m->n, .attempt = 1};
@@ -298,13 +333,16 @@ bool made_run_is_sft(enum verdict_kind fault)
 
 int64_t made_run_onset(enum verdict_kind fault, int64_t wanted)
 {
-    return fault == VERDICT_LOSS_FLAT ? 1 : wanted;
+    return fault == VERDICT_LOSS_FLAT || fault == VERDICT_REWARD_FULL || fault == VERDICT_WARMUP
+               ? 1
+               : wanted;
 }
 
 void made_run_feed(const struct made_run *run, struct training *t)
 {
     struct making m = {.dice = {run->seed * 0x9e3779b97f4a7c15ULL + 1},
                        .of_samples = {run->seed * 0xd1342543de82ef95ULL + 1},
+                       .of_rest = {run->seed * 0x2545f4914f6cdd1dULL + 1},
                        .run = run};
     struct metric_watch *w = metric_watch_new();
     const struct verdict_bounds bounds = {.gpu_gb = GPU_GB, .total = run->steps};
@@ -313,6 +351,10 @@ void made_run_feed(const struct made_run *run, struct training *t)
     sample_habits_roll(&m.of_samples, &m.has);
     if (run->fault == VERDICT_MEMORY)
         m.is.memory = 55;
+    if (run->fault == VERDICT_REWARD_SINKS)
+        m.is.reward_noise = fmin(m.is.reward_noise, 0.03);
+    if (run->fault == VERDICT_REWARD_FULL)
+        m.is.reward_noise = fmin(m.is.reward_noise, 0.01);
     if (run->fault == VERDICT_LENGTH_LIMIT)
         m.is.length = fmin(m.is.length, 500);
     for (int64_t step = 1; step <= run->steps; step++) {

@@ -14,7 +14,8 @@ struct made_run {
 };
 /* A fault of a training on given answers. */
 bool made_run_is_sft(enum verdict_kind fault);
-/* A loss that does not move does so from the first step on, whatever was wanted. */
+/* A loss that does not move, a reward with nothing to learn and a warm-up without an end are so
+ * from the first step on, whatever was wanted. */
 int64_t made_run_onset(enum verdict_kind fault, int64_t wanted);
 /* The whole run into t, with what its machines have. */
 void made_run_feed(const struct made_run *run, struct training *t);

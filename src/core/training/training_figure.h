@@ -65,6 +65,12 @@ enum training_figure {
     TRAIN_GPU_MEMORY,
     TRAIN_HOST_MEMORY,
     TRAIN_LOSS,
+    TRAIN_EXPLAINED,
+    TRAIN_PROMPTS_CUT,
+    TRAIN_PROMPT_LEAST,
+    TRAIN_PROMPT_MOST,
+    TRAIN_TURNS,
+    TRAIN_KL_COEF,
     /* What its samples say: core/sample/sample_figures.h. */
     TRAIN_FLAT_GROUPS,
     TRAIN_SOLVED_GROUPS,
@@ -76,6 +82,9 @@ enum training_figure {
     TRAIN_BY_ANSWER,
     TRAIN_WIDE_ANSWERS,
     TRAIN_WIDE_PROMPTS,
+    TRAIN_BLANK_ANSWERS,
+    TRAIN_TEMPLATE_ANSWERS,
+    TRAIN_TWIN_PROMPTS,
     TRAIN_VALIDATION,
     TRAINING_FIGURES
 };

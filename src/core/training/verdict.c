@@ -262,12 +262,14 @@ bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_i
     return true;
 }
 
-unsigned verdict_seen(const struct verdict *v)
+uint64_t verdict_seen(const struct verdict *v)
 {
     double sure;
-    unsigned seen = 0;
-    for (int k = 0; k < VERDICT_KINDS; k++)
-        seen |= hold_of(v, (enum verdict_kind)k, &sure) ? 1u << k : 0;
+    uint64_t seen = 0;
+    for (int i = 0; i < VERDICT_KINDS; i++) {
+        enum verdict_kind k = (enum verdict_kind)i;
+        seen |= hold_of(v, k, &sure) ? verdict_kind_bit(k) : 0;
+    }
     return seen;
 }
 

@@ -50,9 +50,9 @@ struct verdict_item {
 /* False: this kind was never seen. */
 bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_item *ret);
 /* Kinds that were ever seen, as bits. */
-unsigned verdict_seen(const struct verdict *v);
+uint64_t verdict_seen(const struct verdict *v);
 /* The same of what verdict_to_json() wrote. */
-unsigned verdict_seen_from_json(const json_t *verdict);
+uint64_t verdict_seen_from_json(const json_t *verdict);
 /* The sentence of an item, as base/message.h has it: its code, the arguments into text. */
 const char *verdict_message(const struct verdict_item *item, char *text, size_t size);
 

@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 
-static_assert(VERDICT_KINDS <= 32, "a set of kinds is 32 bits");
+static_assert(VERDICT_KINDS <= 64, "a set of kinds is 64 bits");
 
 static const struct {
     const char *word, *key;
@@ -23,12 +23,18 @@ static const char *const sft_keys[VERDICT_KINDS] = {
     [VERDICT_NOT_FINITE] = "optim.lr",
     [VERDICT_GRAD_JUMP] = "optim.clip_grad",
     [VERDICT_NO_UPDATE] = "optim.lr",
+    [VERDICT_WARMUP] = "optim.lr_warmup_steps_ratio",
     [VERDICT_MEMORY] = "data.micro_batch_size_per_gpu",
 };
 
 const char *verdict_kind_key(enum verdict_kind k, bool is_sft)
 {
     return is_sft && sft_keys[k] ? sft_keys[k] : kinds[k].key;
+}
+
+uint64_t verdict_kind_bit(enum verdict_kind k)
+{
+    return UINT64_C(1) << k;
 }
 
 const char *verdict_kind_to_string(enum verdict_kind k)

@@ -187,14 +187,14 @@ bool verdict_to_json(const struct verdict *v, struct jout *j, const char *key)
     return v->steps > 0;
 }
 
-unsigned verdict_seen_from_json(const json_t *verdict)
+uint64_t verdict_seen_from_json(const json_t *verdict)
 {
-    unsigned seen = 0;
+    uint64_t seen = 0;
     size_t i;
     const json_t *item;
     json_array_foreach (json_get_array(verdict, "items"), i, item) {
         enum verdict_kind k = verdict_kind_from_string(json_get_str(item, "kind", ""));
-        seen |= k < VERDICT_KINDS ? 1u << k : 0;
+        seen |= k < VERDICT_KINDS ? verdict_kind_bit(k) : 0;
     }
     return seen;
 }

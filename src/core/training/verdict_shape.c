@@ -24,6 +24,10 @@ static const double LINE_FIT = 0.9;   /* the least share that a trend explains *
 static const double SLOW_FIT = 0.13;  /* of SERIES_KEPT values: three times the error of a slope */
 static const double NO_SCORE = 0.01;  /* of the range of the scores: no answer scores */
 static const double OWN_SPREADS = 4;
+static const double STRAIGHT = 0.999, FROM_ZERO = 0.05; /* of a schedule that only warms up */
+static const double WIDE_PROMPTS = 0.5; /* the shortest prompt of the longest: lengths differ */
+static const double TURNS = 2.01;       /* a prompt and its answer are two */
+static const double CLIMBS = 0.3;       /* a line explains less of tens of values by chance */
 
 static double signless(const struct verdict_rule *rule, double x)
 {
@@ -90,6 +94,41 @@ static bool has_risen(const struct verdict *v)
     return now - base > fmax(0.1 * fabs(base), 3 * series_noise(s, USUAL) / sqrt(NEWEST));
 }
 
+/* Prompts of many lengths, of which the longest are always equally long: there is a limit. Prompts
+ * that all are equally long are cut by none, whatever verl's share of the longest says. */
+static bool has_prompt_limit(const struct verdict *v, size_t n)
+{
+    const struct verdict_series *most = &v->of[TRAIN_PROMPT_MOST];
+    size_t same = 0;
+    while (same < n && same < series_count(most) &&
+           fabs(series_at(most, same) - series_at(most, 0)) < 0.5)
+        same++;
+    return n && same == n &&
+           series_median(&v->of[TRAIN_PROMPT_LEAST], 0, n) <= WIDE_PROMPTS * series_at(most, 0);
+}
+
+static bool is_climbing(const struct verdict_series *s, size_t n)
+{
+    struct series_line line = series_line(s, n);
+    return line.slope > 0 && line.fit > CLIMBS;
+}
+
+static bool is_kl_in_loss(const struct verdict *v, size_t n)
+{
+    const struct verdict_series *rate = &v->of[TRAIN_LEARNING_RATE];
+    size_t kept = series_count(rate) < n ? series_count(rate) : n;
+    bool is_warming = kept && series_at(rate, 0) > series_at(rate, kept - 1);
+    return v->of[TRAIN_KL_COEF].n && !is_warming;
+}
+
+/* It is beyond its limit for another reason than the one that the rule looks for. */
+static bool is_limit_void(const struct verdict *v, const struct verdict_rule *rule)
+{
+    return (rule->flags & VERDICT_ONE_LIMIT && !has_prompt_limit(v, rule->in)) ||
+           (rule->flags & VERDICT_UNLESS_CLIMBS && is_climbing(&v->of[rule->figure], rule->in)) ||
+           (rule->flags & VERDICT_KL_IN_LOSS && !is_kl_in_loss(v, rule->in));
+}
+
 /* Something that makes a figure beyond its limit a healthy one. */
 static bool is_excused(const struct verdict *v, unsigned flags)
 {
@@ -97,7 +136,8 @@ static bool is_excused(const struct verdict *v, unsigned flags)
            (flags & VERDICT_UNLESS_SOLVED && is_solved(v, NEWEST)) ||
            (flags & VERDICT_UNLESS_WAITS && is_waiting(v)) ||
            (flags & VERDICT_UNLESS_FIRST && is_first_score(v)) ||
-           (flags & VERDICT_WHILE_RISEN && !has_risen(v));
+           (flags & VERDICT_WHILE_RISEN && !has_risen(v)) ||
+           (flags & VERDICT_UNLESS_TURNS && series_median(&v->of[TRAIN_TURNS], 0, NEWEST) > TURNS);
 }
 
 static int64_t turn_of(const struct verdict *v, const struct verdict_rule *rule)
@@ -133,6 +173,8 @@ static bool holds_limit(const struct verdict *v,
     ret->limit = rule->limit;
     if (rule->flags & VERDICT_RISEN && !(ret->value >= rule->factor * ret->base))
         return false;
+    if (is_limit_void(v, rule))
+        return false;
     if (rule->flags & VERDICT_SAYS_LENGTH) {
         ret->base = NAN;
         ret->limit = series_median(&v->of[TRAIN_LENGTH_MOST], 0, rule->in);
@@ -163,6 +205,45 @@ static bool holds_level(const struct verdict *v,
     ret->value = now;
     ret->base = base;
     ret->onset = turn_of(v, rule);
+    return true;
+}
+
+static bool holds_sunk(const struct verdict *v,
+                       const struct verdict_rule *rule,
+                       struct verdict_hold *ret)
+{
+    const struct verdict_series *s = &v->of[rule->figure];
+    if (series_count(s) < SERIES_BASE + NEWEST)
+        return false;
+    double base = series_baseline(s), now = series_median(s, 0, NEWEST);
+    double spread = fmax(series_base_spread(s), series_noise(s, USUAL));
+    double apart = fmax(rule->limit * (base - v->least_sample), OWN_SPREADS * spread);
+    apart = fmax(apart, rule->factor * (v->best_sample - v->least_sample));
+    if (!(v->best_sample > v->least_sample && now < base - apart))
+        return false;
+    ret->value = now;
+    ret->base = base;
+    ret->onset = turn_of(v, rule);
+    return true;
+}
+
+static bool holds_full(const struct verdict *v,
+                       const struct verdict_rule *rule,
+                       struct verdict_hold *ret)
+{
+    const struct verdict_series *s = &v->of[rule->figure];
+    double range = v->best_sample - v->least_sample;
+    double full = fmax(rule->limit * v->best_sample, v->least_sample + rule->limit * range);
+    if (series_count(s) < rule->in || !(v->best_sample > 0 && v->least_sample < v->best_sample))
+        return false;
+    size_t n = 0;
+    while (n < rule->in && series_at(s, n) >= full)
+        n++;
+    if (n < rule->in || series_baseline(s) < full)
+        return false;
+    ret->value = series_median(s, 0, rule->in);
+    ret->limit = v->best_sample;
+    ret->onset = s->first;
     return true;
 }
 
@@ -257,6 +338,26 @@ static bool holds_unmoved(const struct verdict *v,
         return false;
     ret->value = now;
     ret->base = base;
+    ret->onset = s->first;
+    return true;
+}
+
+/* Schedules that count from 0 or from 1 are alike here. */
+static bool holds_warms(const struct verdict *v,
+                        const struct verdict_rule *rule,
+                        struct verdict_hold *ret)
+{
+    const struct verdict_series *s = &v->of[rule->figure];
+    double step = (double)series_step(s, 0), now = series_at(s, 0);
+    if (series_count(s) < rule->in || step < rule->limit * (double)v->bounds.total)
+        return false;
+    struct series_line line = series_line(s, series_count(s));
+    bool is_warming =
+        line.slope > 0 && line.fit > STRAIGHT && fabs(now - line.slope * step) < FROM_ZERO * now;
+    if (!is_warming || !v->bounds.total)
+        return false;
+    ret->value = now;
+    ret->limit = (double)v->bounds.total;
     ret->onset = s->first;
     return true;
 }
@@ -403,6 +504,12 @@ static bool shape_holds(const struct verdict *v,
         return holds_spike(v, rule, ret);
     case VERDICT_CONSTANT:
         return holds_constant(v, rule, ret);
+    case VERDICT_SUNK:
+        return holds_sunk(v, rule, ret);
+    case VERDICT_FULL:
+        return holds_full(v, rule, ret);
+    case VERDICT_WARMS:
+        return holds_warms(v, rule, ret);
     case VERDICT_UNMOVED:
         return holds_unmoved(v, rule, ret);
     case VERDICT_NEITHER:

@@ -21,8 +21,9 @@
 #include "base/str.h"
 #include "core/sample/sample.h"
 #include "core/sample/sample_effect.h"
+#include "core/sample/sample_mark.h"
 
-#define SAMPLEINDEX_MAGIC 0x3378647341677241ULL /* "ArgAsdx3" */
+#define SAMPLEINDEX_MAGIC 0x3478647341677241ULL /* "ArgAsdx4" */
 
 enum {
     BLOCKS_MAX = 4 * SAMPLEDUMPS_MAX,
@@ -54,7 +55,8 @@ _Static_assert(sizeof(struct sampleindex_head) == 120, "as it is on disk");
 struct sampleindex_record {
     uint64_t offset, prompt, group;
     double score;
-    uint32_t bytes, repeats, answer;
+    uint32_t bytes, answer;
+    uint16_t repeats, marks;
     uint16_t wide_answer, wide_prompt;
     uint8_t traits[SAMPLE_TRAITS];
 };
@@ -204,6 +206,7 @@ int sampleindex_places(const struct sampleindex *x,
                                      .change = NAN,
                                      .bytes = records[i].bytes,
                                      .repeats = records[i].repeats,
+                                     .marks = records[i].marks,
                                      .answer = records[i].answer,
                                      .wide_answer = records[i].wide_answer,
                                      .wide_prompt = records[i].wide_prompt};
@@ -253,7 +256,8 @@ static void indexing_on_line(uint64_t offset, const char *line, size_t n, void *
                                    .group = sample_group(&s),
                                    .score = s.score,
                                    .bytes = (uint32_t)n,
-                                   .repeats = (uint32_t)(repeats * SAMPLE_SHARE),
+                                   .repeats = (uint16_t)(repeats * SAMPLE_SHARE),
+                                   .marks = (uint16_t)sample_marks(buf_str(&x->text), x->text.len),
                                    .answer = crc32_add(0, buf_str(&x->text), x->text.len),
                                    .wide_answer = wide_share(s.output),
                                    .wide_prompt = wide_share(s.input)};

@@ -228,9 +228,11 @@ static void figures_of_steps(void **state)
     assert_true(fabs(metric_value(&r, "samples/fresh_prompts")) < 1e-9);
     metric_record_release(&r);
     assert_false(samplefigures_next(f, 3, 9, &r));
-    put(root, ROLLOUT "4.jsonl", "{\"input\":\"c\",\"output\":\"x\",\"score\":1}\n");
+    put(root, ROLLOUT "4.jsonl", "{\"input\":\"c\",\"output\":\"x\\nuser\",\"score\":1}\n");
     (void)update(root, UINT64_MAX);
     assert_true(samplefigures_next(f, 3, 9, &r));
+    assert_true(fabs(metric_value(&r, "samples/template_answers") - 1) < 1e-9);
+    assert_true(fabs(metric_value(&r, "samples/blank_answers")) < 1e-9);
     assert_true(fabs(metric_value(&r, "samples/fresh_prompts") - 1) < 1e-9);
     assert_true(isnan(metric_value(&r, "samples/flat_groups")));
     metric_record_release(&r);

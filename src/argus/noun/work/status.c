@@ -7,6 +7,7 @@
 
 #include "argus/job/jobpage.h"
 #include "argus/job/jobview.h"
+#include "argus/job/verdictview.h"
 #include "argus/show/member.h"
 #include "argus/show/text.h"
 
@@ -53,6 +54,11 @@ static void why_unfit(struct cli *cli, const json_t *why, bool is_seen)
     }
 }
 
+static void why_verdict_line(void *page, const char *label, enum style style, const char *text)
+{
+    why_line(page, label, style, text);
+}
+
 static void why_print(struct cli *cli, const json_t *why, const struct seen *seen)
 {
     char eta[2 * WHEN_TEXT_MAX + 16];
@@ -69,10 +75,7 @@ static void why_print(struct cli *cli, const json_t *why, const struct seen *see
         why_line(cli, "say_l_also", STYLE_PLAIN, json_get_str(also, "text", ""));
     why_line(cli, "say_l_hint", STYLE_GREEN, json_get_str(why, "hint_text", ""));
     const json_t *verdict = json_get_object(why, "verdict");
-    bool is_wrong = json_get_str(verdict, "kind", NULL) != NULL;
-    why_line(cli, "say_l_verdict", is_wrong ? STYLE_RED : STYLE_PLAIN,
-             json_get_str(verdict, "text", ""));
-    why_line(cli, "say_l_advice", STYLE_PLAIN, is_wrong ? json_get_str(verdict, "fix", "") : "");
+    verdictview_print(cli, member_str(why, "id"), verdict, why_verdict_line, cli);
     const json_t *slow = json_get_object(why, "slow_rank");
     why_line(cli, "say_l_rank", STYLE_RED, json_get_str(slow, "text", ""));
     why_line(cli, "say_l_advice", STYLE_PLAIN, json_get_str(slow, "fix", ""));
