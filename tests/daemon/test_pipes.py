@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import time
@@ -176,6 +177,81 @@ def test_a_step_tells_what_it_read(argusd):
     assert [r["id"] for r in shown["runs"]] == [first["id"]]
 
 
+def last_reasons(argusd, run, step):
+    """Codes of what was said of a step of a run."""
+    events = argusd.get(f"/v1/events?kind=pipeline_step&object=pipeline/{run}/{step}&limit=500")["events"]
+    return [e["reason"]["code"] for e in events if e.get("reason")]
+
+
+def test_a_step_whose_output_is_gone_runs_again(argusd, tmp_path):
+    """What an earlier run made is looked at: the plan and the run say what is gone, and the step runs."""
+    store(argusd, CHAIN.replace("name: chain", "name: gone"))
+    path, body = "/v1/pipelines/gone:run", {"params": {"word": "gone"}}
+    first = over(argusd, begin(argusd, "gone", **body))
+    _, would = planned(argusd, path, **body)
+    assert would == {"first": "reuse", "good": "pass", "last": "reuse"}
+    job = step_of(first, "first")["job"]
+    (argusd.root / "jobs" / job).rename(tmp_path / job)
+    plan, would = planned(argusd, path, **body)
+    assert would["first"] == "run", plan
+    reason = next(s["reason"] for s in plan["steps"] if s["name"] == "first")
+    assert reason["code"] == "pipe_plan_gone" and reason["args"]["run"] == first["id"]
+    assert reason["args"]["path"].endswith(f"/jobs/{job}"), reason
+    again = over(argusd, begin(argusd, "gone", **body))
+    assert again["state"] == "SUCCEEDED" and step_of(again, "first")["job"] != job
+    assert "pipe_plan_gone" in last_reasons(argusd, again["id"], "first")
+    # The new output stands in from now on, though an older one with the same inputs is gone.
+    third = over(argusd, begin(argusd, "gone", **body))
+    assert step_of(third, "first")["cached"] and step_of(third, "first")["job"] == step_of(again, "first")["job"]
+
+
+def test_a_link_in_place_of_the_output_is_not_followed(argusd, tmp_path):
+    """Whoever puts a link there, to nothing or to anything, changes nothing: it is no absence."""
+    store(argusd, "name: linked\nsteps: {a: {with: {workload: ray, entrypoint: echo linked}}}\n")
+    job = step_of(over(argusd, begin(argusd, "linked")), "a")["job"]
+    where = argusd.root / "jobs" / job
+    where.rename(tmp_path / "moved")
+    where.symlink_to(tmp_path / "nothing")
+    _, would = planned(argusd, "/v1/pipelines/linked:run")
+    assert would == {"a": "reuse"}
+    where.unlink()
+    _, would = planned(argusd, "/v1/pipelines/linked:run")
+    assert would == {"a": "run"}
+
+
+def test_a_changed_file_makes_its_step_run(argusd):
+    """A plain path is an input by the names, sizes and times of its files; the plan says what counts."""
+    code = argusd.root / "users" / "alice" / "plain-code"
+    code.mkdir(parents=True)
+    (code / "main.py").write_text("print(1)\n")
+    outside = str(argusd.root / "elsewhere")  # below the root, and nobody's place
+    os.mkdir(outside)
+    spec = {"workload": "ray", "entrypoint": "true", "working_dir": str(code), "extra_pythonpath": [outside]}
+    body = {"name": "plain", "steps": {"a": {"with": spec}, "b": {"with": {"workload": "ray", "entrypoint": "true"}}}}
+    assert argusd.call("PUT", "/v1/pipelines/plain", body, token="user").status == 201
+    path = "/v1/pipelines/plain:run"
+    assert over(argusd, begin(argusd, "plain"))["state"] == "SUCCEEDED"
+    plan, would = planned(argusd, path)
+    assert would == {"a": "reuse", "b": "reuse"}, plan
+    assert plan["steps"][0]["paths"] == [
+        {"path": str(code), "state": "compared", "files": 1},
+        {"path": outside, "state": "unseen", "files": 0},
+    ]
+    assert plan["steps"][1]["paths"] == []
+    (code / "__pycache__").mkdir()
+    (code / "__pycache__" / "main.pyc").write_text("made by a run")
+    assert planned(argusd, path)[1] == {"a": "reuse", "b": "reuse"}
+    (code / "main.py").write_text("print(12)\n")
+    plan, would = planned(argusd, path)
+    assert would == {"a": "run", "b": "reuse"} and plan["steps"][0]["reason"]["code"] == "pipe_plan_content"
+    page = over(argusd, begin(argusd, "plain"))
+    assert not step_of(page, "a")["cached"] and step_of(page, "b")["cached"]
+    shutil.rmtree(code)
+    plan, _ = planned(argusd, path)
+    assert plan["steps"][0]["paths"][0]["state"] == "missing"
+    assert f"{code}: missing" in cli(argusd, "pipe", "run", "plain", "--dry-run").stdout
+
+
 FLAKY = """\
 name: flaky
 steps:
@@ -211,6 +287,83 @@ def test_retries_and_a_run_that_is_mended(argusd, tmp_path):
     assert step_of(over(argusd, run), "a")["job"] != before
     reply = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {"from": "x"}, token="user")
     assert (reply.status, reply.json()["code"]) == (404, "pipe_step_unknown")
+
+
+EDITED = """\
+name: edited
+params:
+  left: {required: true}
+  right: {type: integer, default: 1}
+steps:
+  a: {with: {workload: ray, entrypoint: "echo edited-${{ params.left }}"}}
+  b: {with: {workload: ray, entrypoint: "echo edited-${{ params.right }}"}}
+  a2: {needs: [a], with: {workload: ray, entrypoint: "test -e PLACE/fixed"}}
+  b2: {needs: [b], with: {workload: ray, entrypoint: "echo b2-edited"}}
+"""
+
+
+def test_a_retry_with_other_parameters(argusd, tmp_path):
+    """What reads a parameter that was changed goes again with what needs it; all other steps stay."""
+    store(argusd, EDITED.replace("PLACE", str(tmp_path)))
+    run = begin(argusd, "edited", params={"left": "x"})
+    page = over(argusd, run)
+    assert states(page) == {"a": "SUCCEEDED", "b": "SUCCEEDED", "a2": "FAILED", "b2": "SUCCEEDED"}
+    jobs = {s["name"]: s["job"] for s in page["steps"]}
+    (tmp_path / "fixed").touch()
+    path = f"/v1/pipeline-runs/{run}:retry"
+    for body, field, code in (
+        ({"params": {"lefd": "y"}}, "params.lefd", "pipe_param_unknown"),
+        ({"params": {"right": "many"}}, "params.right", "pipe_param_type"),
+        ({"params": {"left": None}}, "params.left", "pipe_param_missing"),
+    ):
+        reply = argusd.call("POST", path, body, token="user")
+        problem = reply.json()["problems"][0]
+        assert (reply.status, problem["field"], problem["code"]) == (422, field, code)
+    reply = argusd.call("POST", path, {"from": "a22"}, token="user").json()
+    assert (reply["code"], reply["args"]["near"]) == ("pipe_step_unknown", "a2"), reply
+    assert run_of(argusd, run)["params"] == {"left": "x", "right": 1}, "a refusal changes nothing"
+    plan, would = planned(argusd, path, **{"from": "a2", "params": {"right": 2}})
+    assert would == {"a": "keep", "b": "run", "a2": "run", "b2": "run"} and plan["params"]["right"] == 2
+    codes = {s["name"]: (s["reason"] or {}).get("code") for s in plan["steps"]}
+    assert codes == {"a": None, "b": "pipe_plan_other", "a2": "pipe_plan_failed", "b2": "pipe_plan_again"}
+    wrong = cli(argusd, "pipe", "retry", run, "--from", "a2", "--set", "right")
+    assert wrong.returncode != 0 and "right" in wrong.stderr
+    done = cli(argusd, "pipe", "retry", run, "--from", "a2", "--set", "right=2")
+    assert done.returncode == 0, done
+    page = over(argusd, run)
+    assert page["state"] == "SUCCEEDED" and page["params"] == {"left": "x", "right": 2}
+    new = {s["name"]: s["job"] for s in page["steps"]}
+    assert new["a"] == jobs["a"] and new["b"] != jobs["b"] and new["a2"] != jobs["a2"]
+    assert new["b2"] != jobs["b2"]
+    assert "echo edited-2" in step_of(page, "b")["inputs"]["entrypoint"]
+
+
+def test_a_retry_beside_another_run(argusd, tmp_path):
+    """A retry waits, is refused, or takes the other one's place, as a new run would."""
+    for how in ("queue", "skip", "replace", "allow"):
+        name, place = f"beside-{how}", tmp_path / how
+        place.mkdir()
+        text = WAITS.replace("PLACE", str(place)).replace("concurrency: queue", f"concurrency: {how}")
+        store(argusd, text.replace("name: waits", f"name: {name}"))
+        first = begin(argusd, name)
+        running(argusd, first, "a")
+        argusd.call("POST", f"/v1/pipeline-runs/{first}:cancel", token="user")
+        over(argusd, first)
+        second = begin(argusd, name, force=True)
+        running(argusd, second, "a")
+        reply = argusd.call("POST", f"/v1/pipeline-runs/{first}:retry", {}, token="user")
+        if how == "skip":
+            assert (reply.status, reply.json()["code"]) == (409, "pipe_run_skipped")
+        elif how == "queue":
+            assert reply.status == 202 and reply.json()["started_at"] is None
+        else:
+            running(argusd, first, "a")
+        (place / "go").touch()
+        assert over(argusd, second)["state"] == ("CANCELLED" if how == "replace" else "SUCCEEDED")
+        mended = over(argusd, first)
+        assert mended["state"] == ("CANCELLED" if how == "skip" else "SUCCEEDED")
+        if how == "queue":
+            assert mended["started_at"] >= run_of(argusd, second)["ended_at"]
 
 
 MATRIX = """\
@@ -419,6 +572,16 @@ def test_the_example_is_one(argusd):
     assert drawn.returncode == 0 and drawn.stdout.splitlines()[-1].split()[:2] == ["serve", "deploy"], drawn
 
 
+def test_the_documented_file_is_one(argusd, tmp_path):
+    text = (EXAMPLE.parents[2] / "docs/pipelines.md").read_text()
+    (block,) = [b for b in text.split("```yaml\n")[1:] if b.startswith("name: ")]
+    path = tmp_path / "sft.yaml"
+    path.write_text(block.split("```")[0])
+    drawn = cli(argusd, "pipe", "check", str(path))
+    assert drawn.returncode == 0, drawn.stderr
+    assert [line.split()[0] for line in drawn.stdout.splitlines()] == ["train", "good", "merge", "publish"]
+
+
 def test_by_the_command_line(argusd, tmp_path):
     path = tmp_path / "p.yaml"
     path.write_text(CHAIN.replace("name: chain", "name: by-hand"))
@@ -461,11 +624,11 @@ def test_somebody_elses_by_the_command_line(argusd):
     assert argusd.call("GET", "/v1/pipelines/shared", token="admin").status == 200
 
 
-def killed(place):
-    """Four steps, one after the other, each of which leaves a mark."""
+def killed(place, code):
+    """Four steps, one after the other, each of which leaves a mark; what each names is looked at before it begins."""
     steps = {}
     for i in range(4):
-        job = {"workload": "ray", "entrypoint": f"echo x >> {place}/s{i}"}
+        job = {"workload": "ray", "entrypoint": f"echo x >> {place}/s{i}", "extra_pythonpath": [str(code)]}
         steps[f"s{i}"] = {"cache": False, "with": job, "needs": [f"s{i - 1}"] if i else []}
     return {"name": "killed", "concurrency": "allow", "steps": steps}
 
@@ -475,7 +638,9 @@ def test_kill_9_at_any_moment(tmp_path):
     with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path / "home", ray.url) as argusd:
         place = tmp_path / "done"
         place.mkdir()
-        assert argusd.call("PUT", "/v1/pipelines/killed", killed(place), token="user").status == 201
+        code = argusd.root / "users" / "alice" / "killed-code"
+        code.mkdir(parents=True)
+        assert argusd.call("PUT", "/v1/pipelines/killed", killed(place, code), token="user").status == 201
         runs = [begin(argusd, "killed") for _ in range(3)]
         kills = 0
         deadline = time.monotonic() + 120

@@ -159,6 +159,13 @@ def test_a_run_that_failed_is_retried_by_its_plan(browser, world):
     page.click(".drawer footer .btn")
     page.wait_for_selector("[role=dialog]:has-text('argus pipe retry')")
     assert "--from say" in page.inner_text("[role=dialog] footer")
+    # With another value of a parameter the plan is another one, and a wrong one is refused there.
+    page.wait_for_selector("[role=dialog] .pipe-box:has-text('Decided later')")
+    page.fill("[role=dialog] label:has-text('times') input", "many")
+    page.wait_for_selector("[role=dialog] .note.bad:has-text('times')")
+    page.fill("[role=dialog] label:has-text('times') input", "2")
+    page.wait_for_selector("[role=dialog] .note.bad", state="detached")
+    page.wait_for_selector("[role=dialog] footer:has-text('--set times=2')")
     page.context.close()
 
 

@@ -201,6 +201,31 @@ static size_t pipes_count_live(const struct pipes *ps, const char *user)
     return n;
 }
 
+/* Another live run of this pipeline, whatever its number. */
+static const struct pipe_life *pipes_find_sibling(const struct pipes *ps,
+                                                  const char *owner,
+                                                  const char *name)
+{
+    return pipes_older(ps, owner, name, INT64_MAX);
+}
+
+/* May one more go on? Beside those of this pipeline, and those of this user. */
+static int pipes_check_room(const struct pipes *ps,
+                            const struct pipe *pipe,
+                            const char *owner,
+                            const char *user,
+                            struct err *err)
+{
+    if (pipes_count_live(ps, user) >= PIPES_LIVE_RUNS_MAX)
+        return message_refuse(err, ERR_REFUSED, "pipe_runs_full",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", PIPES_LIVE_RUNS_MAX)));
+    const struct pipe_life *other = pipes_find_sibling(ps, owner, pipe->name);
+    if (other && pipe->concurrency == PIPE_SKIP)
+        return message_refuse(err, ERR_CONFLICT, "pipe_run_skipped",
+                              MESSAGE_ARGS(MESSAGE_STR("run", other->id)));
+    return 0;
+}
+
 static int pipes_check_run(const struct pipes *ps,
                            const struct pipes_start_ask *ask,
                            struct err *err)
@@ -209,14 +234,7 @@ static int pipes_check_run(const struct pipes *ps,
     if (!p->pipe)
         return message_refuse(err, ERR_REFUSED, "pipe_unreadable",
                               MESSAGE_ARGS(MESSAGE_STR("pipe", p->name)));
-    if (pipes_count_live(ps, ask->user) >= PIPES_LIVE_RUNS_MAX)
-        return message_refuse(err, ERR_REFUSED, "pipe_runs_full",
-                              MESSAGE_ARGS(MESSAGE_NUM("most", PIPES_LIVE_RUNS_MAX)));
-    const struct pipe_life *other = pipes_older(ps, p->owner, p->name, INT64_MAX);
-    if (other && p->pipe->concurrency == PIPE_SKIP)
-        return message_refuse(err, ERR_CONFLICT, "pipe_run_skipped",
-                              MESSAGE_ARGS(MESSAGE_STR("run", other->id)));
-    return 0;
+    return pipes_check_room(ps, p->pipe, p->owner, ask->user, err);
 }
 
 static void pipes_number(struct pipes *ps, struct pipe_life *r)
@@ -240,20 +258,31 @@ static void pipes_start_run(struct pipe_life *r)
     pipes_drive(r);
 }
 
-/* It begins once no older run of its pipeline is left. */
+static bool pipes_sibling_goes(const struct pipe_life *r)
+{
+    const struct pipes *ps = r->pipes;
+    for (size_t i = 0; i < ps->n_order; i++)
+        if (ps->order[i] != r && ps->order[i]->started_at &&
+            pipes_is_sibling(ps->order[i], r->owner, r->pipeline))
+            return true;
+    return false;
+}
+
+/* It begins once no older run of its pipeline is left, and none goes on: a retry has its old number
+ * and may wait for a newer run. */
 static void pipes_start_if_free(struct pipe_life *r)
 {
     bool waits = r->pipe->concurrency != PIPE_ALLOW &&
-                 pipes_older(r->pipes, r->owner, r->pipeline, r->number);
+                 (pipes_older(r->pipes, r->owner, r->pipeline, r->number) || pipes_sibling_goes(r));
     if (!r->started_at && !waits)
         pipes_start_run(r);
 }
 
-static void pipes_cancel_older(const struct pipe_life *r)
+static void pipes_cancel_others(const struct pipe_life *r)
 {
     struct pipes *ps = r->pipes;
-    for (size_t i = 0; i < ps->n_order && ps->order[i] != r; i++)
-        if (pipes_is_sibling(ps->order[i], r->owner, r->pipeline))
+    for (size_t i = 0; i < ps->n_order; i++)
+        if (ps->order[i] != r && pipes_is_sibling(ps->order[i], r->owner, r->pipeline))
             (void)pipes_cancel(ps, ps->order[i], r->user); /* it may be cancelled already */
 }
 
@@ -303,7 +332,7 @@ int pipes_run(struct pipes *ps,
     pipes_open_run(r);
     pipes_save_run(r);
     if (r->pipe->concurrency == PIPE_REPLACE)
-        pipes_cancel_older(r);
+        pipes_cancel_others(r);
     pipes_start_if_free(r);
     pipes_prune(ps);
     *ret = r;
@@ -346,47 +375,91 @@ bool pipes_cancel(struct pipes *ps, const struct pipe_life *run, const char *act
     return true;
 }
 
+static int pipes_check_step(const struct pipe_life *r,
+                            const char *step,
+                            const struct pipe_step **ret_step,
+                            struct err *err)
+{
+    const char *names[PIPE_STEPS_MAX];
+    *ret_step = step ? pipe_find_step(r->pipe, step) : NULL;
+    if (!step || *ret_step)
+        return 0;
+    for (size_t i = 0; i < r->pipe->n_steps; i++)
+        names[i] = r->pipe->steps[i].name;
+    const char *near = str_nearest(step, names, r->pipe->n_steps);
+    return message_refuse(
+        err, ERR_NOT_FOUND, "pipe_step_unknown",
+        MESSAGE_ARGS(MESSAGE_STR("step", step), MESSAGE_STR("near", str_or(near, ""))));
+}
+
+/* The parameters of the run with the given ones in their place. */
+static int pipes_edit_params(const struct pipe_life *r,
+                             json_t *given,
+                             json_t **ret,
+                             struct problems *problems)
+{
+    if (!json_is_object(given) || !json_object_size(given)) {
+        *ret = NULL;
+        return 0;
+    }
+    _cleanup_(json_unrefp) json_t *all = json_copy(r->run.params);
+    (void)json_object_update(all, given); /* both are objects */
+    return pipe_fill_params(r->pipe, all, ret, problems);
+}
+
 int pipes_check_retry(const struct pipe_life *r,
-                      const char *step,
+                      const struct pipes_retry_ask *ask,
                       const struct pipe_step **ret_step,
+                      json_t **ret_params,
+                      struct problems *problems,
                       struct err *err)
 {
-    const struct pipe_step *s = step && r->pipe ? pipe_find_step(r->pipe, step) : NULL;
     if (pipes_is_live(r))
         return message_refuse(err, ERR_CONFLICT, "pipe_run_not_over",
                               MESSAGE_ARGS(MESSAGE_STR("run", r->id)));
     if (!r->pipe)
         return message_refuse(err, ERR_REFUSED, "pipe_unreadable",
                               MESSAGE_ARGS(MESSAGE_STR("pipe", r->pipeline)));
-    if (step && !s)
-        return message_refuse(err, ERR_NOT_FOUND, "pipe_step_unknown",
-                              MESSAGE_ARGS(MESSAGE_STR("step", step)));
-    *ret_step = s;
-    return 0;
+    int x = pipes_check_step(r, ask->step, ret_step, err);
+    if (x == 0)
+        x = pipes_check_room(r->pipes, r->pipe, r->owner, r->user, err);
+    return x < 0 ? x : pipes_edit_params(r, ask->params, ret_params, problems);
+}
+
+void pipes_wait_again(struct pipe_life *r, int step, json_t *taken_params)
+{
+    char *text = taken_params ? json_dumps(taken_params, JSON_COMPACT) : NULL;
+    if (text)
+        set_str(&r->params, text);
+    free(text);
+    pipe_run_again(&r->run, step, taken_params);
 }
 
 int pipes_retry(struct pipes *ps,
                 const struct pipe_life *run,
-                const char *step,
-                bool force,
+                const struct pipes_retry_ask *ask,
                 const char *actor,
+                struct problems *problems,
                 struct err *err)
 {
     struct pipe_life *r = map_find(ps->runs, run->id);
     const struct pipe_step *s = NULL;
-    int x = pipes_check_retry(r, step, &s, err);
+    json_t *params = NULL;
+    int x = pipes_check_retry(r, ask, &s, &params, problems, err);
     if (x < 0)
         return x;
-    pipe_run_again(&r->run, s ? (int)(s - r->pipe->steps) : -1);
-    r->force = force;
+    pipes_wait_again(r, s ? (int)(s - r->pipe->steps) : -1, params);
+    r->force = ask->force;
     r->cancelled = false;
-    r->ended_at = 0;
+    r->ended_at = r->started_at = 0;
+    r->state = PIPE_WAITING;
     ps->n_live++;
-    pipes_note(r, &(struct pipes_said){.kind = "pipeline_retried", .actor = actor, .item = step});
-    r->started_at = clock_wall();
-    r->state = PIPE_RUNNING;
+    pipes_note(r,
+               &(struct pipes_said){.kind = "pipeline_retried", .actor = actor, .item = ask->step});
     pipes_save_run(r);
-    pipes_drive(r);
+    if (r->pipe->concurrency == PIPE_REPLACE)
+        pipes_cancel_others(r);
+    pipes_start_if_free(r);
     return 0;
 }
 

@@ -112,11 +112,20 @@ const struct pipe_life *pipes_next_run(const struct pipes *ps, size_t *pos);
 struct access_thing pipe_life_thing(const struct pipe_life *r);
 /* False: it is over. */
 bool pipes_cancel(struct pipes *ps, const struct pipe_life *run, const char *actor);
-/* From a step (NULL: from what did not succeed) on, within the same run. ERR_CONFLICT: it is not
- * over; ERR_NOT_FOUND: no such step. */
+struct pipes_retry_ask {
+    const char
+        *step;      /* it and what needs it; NULL: only what did not succeed, and what needs that */
+    json_t *params; /* new values of some parameters: steps that read them go again, too; NULL: as
+                       they were */
+    bool force;
+};
+/* Within the same run, which waits or is refused beside others of its pipeline as a new one would.
+ * ERR_CONFLICT: it is not over, or another one is under way and the pipeline says `skip`;
+ * ERR_NOT_FOUND: no such step; ERR_BAD_SPEC with problems: the parameters; ERR_REFUSED: too many.
+ */
 must_check int pipes_retry(struct pipes *ps,
                            const struct pipe_life *run,
-                           const char *step,
-                           bool force,
+                           const struct pipes_retry_ask *ask,
                            const char *actor,
+                           struct problems *problems,
                            struct err *err);

@@ -154,7 +154,7 @@ void pipes_look_deploy(struct pipe_life *r, size_t item, usec_t now)
     const struct pipe_step *s = &r->pipe->steps[i->step];
     const struct service_version *v = deploy_version(r, i, NULL);
     if (!i->left)
-        return; /* it is begun in this turn */
+        return; /* it is begun in this turn, or what it names is being looked at */
     if (!v)
         deploy_over(r, item, "pipe_deploy_gone", MESSAGE_NO_ARGS);
     else if (v->ready_at && v->of->current == v->n)
@@ -178,7 +178,7 @@ void pipes_look_deploy(struct pipe_life *r, size_t item, usec_t now)
 
 /* ---- its inputs ---- */
 
-bool pipes_name_deploy(const struct pipe_life *r, const char *with, struct buf *out)
+bool pipes_name_deploy(const struct pipe_life *r, const char *with, struct pipes_inputs *out)
 {
     const struct api *a = r->pipes->a;
     const struct http_principal p = pipes_principal(r);
@@ -194,7 +194,8 @@ bool pipes_name_deploy(const struct pipe_life *r, const char *with, struct buf *
              e->state == REGISTRY_ready;
     if (ok && e) {
         char ref[REGISTRY_REF_MAX];
-        (void)buf_addf(out, "\n%s\n%s", registry_ref(e, ref), str_or(e->hash, "")); /* in failed */
+        (void)buf_addf(&out->all, "\n%s\n%s", registry_ref(e, ref),
+                       str_or(e->hash, "")); /* a failure shows in all.failed */
     }
     if (ok && ask.spec.code) { /* resolved as the lease's job would resolve it */
         json_t *job = json_pack("{s:s,s:s,s:s}", "workload", "ray", "entrypoint", "true",

@@ -57,6 +57,7 @@ void pipes_drop_work(struct pipe_life *r, size_t item)
     if (w->read)
         store_read_cancel(w->read);
     checkpoints_unask(w->ask);
+    pipes_sight_free(w->sight);
     if (w->publish)
         w->publish->work = NULL;
     job_free(w->job);
@@ -299,52 +300,125 @@ static void pipes_check(struct pipe_life *r, size_t item, const char *with)
 
 /* ---- what is due ---- */
 
-/* True: an earlier run stands in for it. */
-static bool pipes_take_earlier(struct pipe_life *r, size_t item, const char *with)
+enum pipes_take { PIPES_TAKE_NONE, PIPES_TAKE_DONE, PIPES_TAKE_LATER };
+
+/* What an earlier run had made is gone: told while the step runs, and by the event. */
+static void pipes_say_gone(struct pipe_life *r, size_t item, const struct pipes_earlier *e)
+{
+    struct pipe_item *i = &r->run.v[item];
+    char text[JOB_REASON_TEXT_MAX];
+    message_write(text, sizeof(text),
+                  MESSAGE_ARGS(MESSAGE_STR("path", e->gone), MESSAGE_STR("run", e->gone_in)));
+    set_str(&i->code, "pipe_plan_gone");
+    set_str(&i->text, text);
+    pipes_say_item(r, item, PIPE_RUNNING);
+}
+
+static void pipes_take(struct pipe_life *r, size_t item, const struct pipes_earlier *e)
+{
+    struct pipe_item *i = &r->run.v[item];
+    _cleanup_(freep) char *left = xstrdup(e->item->left);
+    i->cached = true;
+    set_str(&i->earlier, str_or(e->item->earlier, e->run->id));
+    set_str(&i->job, e->item->job);
+    pipes_item_over(r, item, PIPE_SUCCEEDED, left, "pipe_cached", "{}");
+}
+
+/* Does an earlier run stand in for it? LATER: what that run left has to be looked at first. */
+static enum pipes_take pipes_take_earlier(struct pipe_life *r,
+                                          size_t item,
+                                          const char *with,
+                                          struct pipes_sight *sight)
 {
     struct pipe_item *i = &r->run.v[item];
     const struct pipe_step *s = &r->pipe->steps[i->step];
-    if (s->uses == PIPE_USES_CHECK || !pipes_hash_inputs(r, item, with, i->hash))
-        return false;
-    const struct pipe_life *other = NULL;
-    const struct pipe_item *earlier =
-        s->cache && !r->force ? pipes_find_earlier(r, s->uses, i->hash, &other) : NULL;
-    if (!earlier)
-        return false;
-    i->cached = true;
-    set_str(&i->earlier, str_or(earlier->earlier, other->id));
-    set_str(&i->job, earlier->job);
-    pipes_item_over(r, item, PIPE_SUCCEEDED, earlier->left, "pipe_cached", "{}");
-    return true;
+    struct field_list paths = {0};
+    struct pipes_earlier e = {0};
+    enum pipes_take take = PIPES_TAKE_NONE;
+    if (s->uses == PIPE_USES_CHECK)
+        return PIPES_TAKE_NONE;
+    bool is_told = pipes_hash_inputs(r, item, with, sight, &paths, i->hash);
+    pipes_paths_release(&paths);
+    if (is_told && !pipes_sight_is_open(sight) && s->cache && !r->force)
+        pipes_find_earlier(r, s, i->hash, sight, &e);
+    if (pipes_sight_is_open(sight)) {
+        i->hash[0] = 0;
+        take = PIPES_TAKE_LATER;
+    } else if (e.item) {
+        pipes_take(r, item, &e);
+        take = PIPES_TAKE_DONE;
+    } else if (e.gone) {
+        pipes_say_gone(r, item, &e);
+    }
+    pipes_earlier_release(&e);
+    return take;
 }
 
-static void pipes_begin_item(struct pipe_life *r, size_t item)
+static int pipes_begin_uses(struct pipe_life *r, size_t item, const char *with, struct err *err)
 {
     const struct pipe_step *s = &r->pipe->steps[r->run.v[item].step];
+    pipes_save_run(r);
+    if (s->uses == PIPE_USES_PUBLISH)
+        return pipes_begin_publish(r, item, with, err);
+    if (s->uses == PIPE_USES_DEPLOY)
+        return pipes_begin_deploy(r, item, with, err);
+    if (s->uses == PIPE_USES_PREPARE)
+        return pipes_begin_prepare(r, item, with, err);
+    if (s->uses == PIPE_USES_JOB)
+        pipes_begin_job(r, item, with);
+    else
+        pipes_check(r, item, with);
+    return 0;
+}
+
+static void pipes_go_on_item(struct pipe_life *r, size_t item, struct pipes_sight *taken_sight);
+
+static void pipes_on_seen(void *arg)
+{
+    struct pipe_step_work *w = arg;
+    struct pipe_life *r = w->run;
+    size_t item = w->item;
+    struct pipes_sight *sight = w->sight;
+    w->sight = NULL;
+    pipes_drop_work(r, item);
+    pipes_go_on_item(r, item, sight);
+    pipes_drive(r);
+}
+
+/* It is RUNNING, and has neither a job nor an earlier one yet. A restart begins it again. */
+static void pipes_go_on_item(struct pipe_life *r, size_t item, struct pipes_sight *taken_sight)
+{
     struct buf with = BUF_INIT(WITH_MAX);
     struct err err = {0};
+    enum pipes_take take = PIPES_TAKE_NONE;
     int x = pipes_admit(r->pipes, r->user, &err);
     if (x == 0)
         x = pipe_run_fill(&r->run, item, &with, &err);
-    pipe_run_started(&r->run, item, NULL, clock_wall());
-    set_str(&r->run.v[item].left, NULL); /* of the try before */
-    pipes_say_item(r, item, PIPE_WAITING);
-    if (x == 0 && !pipes_take_earlier(r, item, buf_str(&with))) {
-        pipes_save_run(r);
-        if (s->uses == PIPE_USES_JOB)
-            pipes_begin_job(r, item, buf_str(&with));
-        else if (s->uses == PIPE_USES_CHECK)
-            pipes_check(r, item, buf_str(&with));
-        else if (s->uses == PIPE_USES_PUBLISH)
-            x = pipes_begin_publish(r, item, buf_str(&with), &err);
-        else if (s->uses == PIPE_USES_DEPLOY)
-            x = pipes_begin_deploy(r, item, buf_str(&with), &err);
-        else
-            x = pipes_begin_prepare(r, item, buf_str(&with), &err);
+    if (x == 0)
+        take = pipes_take_earlier(r, item, buf_str(&with), taken_sight);
+    if (take == PIPES_TAKE_LATER) {
+        struct pipe_step_work *w = pipes_begin_work(r, item);
+        w->sight = taken_sight;
+        pipes_sight_look(w->sight, r->user, pipes_on_seen, w);
+    } else {
+        pipes_sight_free(taken_sight);
+        if (x == 0 && take == PIPES_TAKE_NONE)
+            x = pipes_begin_uses(r, item, buf_str(&with), &err);
     }
     if (x < 0)
         pipes_item_refused(r, item, &err);
     buf_release(&with);
+}
+
+static void pipes_begin_item(struct pipe_life *r, size_t item)
+{
+    pipe_run_started(&r->run, item, NULL, clock_wall());
+    set_str(&r->run.v[item].left, NULL); /* of the try before */
+    pipes_say_item(r, item, PIPE_WAITING);
+    pipes_go_on_item(r, item, pipes_sight_new(r->pipes->a));
+    const struct pipe_step_work *w = pipes_find_work(r, item);
+    if (w && w->sight)
+        pipes_save_run(r); /* once, and not in each round of the look */
 }
 
 void pipes_drive(struct pipe_life *r)

@@ -244,16 +244,22 @@ static const struct resource pipeline_noun = {
 
 /* ---- run ---- */
 
-#define PARAMS                                                                                     \
-    "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"description\":\"of the parameter's type, or its text\"}}"
 static const struct field run_form_rows[] = {
-    OPT_AS("params", PARAMS),
+    OPT_AS("params", RUNS_PARAMS),
     OPT_BOOLEAN("force"),
     OPT_BOOLEAN("dry_run"),
 };
 static const struct field_table run_form = ACTION_FORM(run_form_rows);
 
-static int pipeline_begin_run(struct resource_ask *q, const struct pipeline *p, json_t *body)
+static void pipeline_run_seeing(struct http_req *req,
+                                struct api *a,
+                                struct pipes_sight *taken_sight);
+
+/* *sight becomes NULL where the request waits for it. */
+static int pipeline_begin_run(struct resource_ask *q,
+                              const struct pipeline *p,
+                              json_t *body,
+                              struct pipes_sight **sight)
 {
     const struct pipe_life *run = NULL;
     const struct pipes_start_ask ask = {.pipeline = p,
@@ -264,10 +270,9 @@ static int pipeline_begin_run(struct resource_ask *q, const struct pipeline *p, 
         access_check_submit(&q->who, *p->project ? p->project : ACCESS_DEFAULT_PROJECT, &q->err);
     if (r == 0 && json_get_bool(body, "dry_run", false)) {
         struct pipes_plan plan = {0};
-        r = pipes_plan_run(q->a->pipes, &ask, &plan, &q->problems, &q->err);
+        r = pipes_plan_run(q->a->pipes, &ask, *sight, &plan, &q->problems, &q->err);
         if (r == 0)
-            runs_answer_plan(q->req, q->a, &plan);
-        pipes_plan_release(&plan);
+            runs_answer_plan(q->req, q->a, &plan, sight, pipeline_run_seeing);
         return r;
     }
     if (r == 0)
@@ -277,16 +282,25 @@ static int pipeline_begin_run(struct resource_ask *q, const struct pipeline *p, 
     return r;
 }
 
-static void pipeline_run(struct http_req *req, void *app)
+static void pipeline_run_seeing(struct http_req *req,
+                                struct api *a,
+                                struct pipes_sight *taken_sight)
 {
     struct resource_ask q;
-    resource_begin(&q, req, app);
+    resource_begin(&q, req, a);
     const struct pipeline *p = resource_find(&q, RESOURCE_TO_SEE, "run");
     _cleanup_(json_unrefp) json_t *body = NULL;
     bool is_asked = p && (body = api_read_action(req, &run_form));
-    if (!p || (is_asked && (resource_can_store(&q) < 0 || pipeline_begin_run(&q, p, body) < 0)))
+    if (!p || (is_asked &&
+               (resource_can_store(&q) < 0 || pipeline_begin_run(&q, p, body, &taken_sight) < 0)))
         resource_refuse(&q);
+    pipes_sight_free(taken_sight);
     resource_end(&q);
+}
+
+static void pipeline_run(struct http_req *req, void *app)
+{
+    pipeline_run_seeing(req, app, pipes_sight_new(app));
 }
 
 /* ---- schedule ---- */
@@ -294,7 +308,7 @@ static void pipeline_run(struct http_req *req, void *app)
 static const struct field schedule_form_rows[] = {
     OPT_AS("cron", TEXT_OR_NULL),
     OPT_AS("zone", TEXT_OR_NULL),
-    OPT_AS("params", PARAMS),
+    OPT_AS("params", RUNS_PARAMS),
 };
 static const struct field_table schedule_form = ACTION_FORM(schedule_form_rows);
 

@@ -26,6 +26,7 @@ const struct field_table pipes_change_table =
 
 struct planning {
     struct pipe_life *r;
+    struct pipes_sight *sight;
     struct pipes_planned *v;
     bool open[PIPE_STEPS_MAX];  /* would run: what it leaves behind is not known */
     bool doubt[PIPE_STEPS_MAX]; /* nor whether it succeeds */
@@ -51,10 +52,7 @@ static char *plan_value(const json_t *v)
     char *text = v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS) : NULL;
     if (!text || strlen(text) <= VALUE_MAX)
         return text;
-    size_t n = VALUE_MAX;
-    while (n && ((unsigned char)text[n] & 0xc0) == 0x80) /* not amid a character */
-        n--;
-    char *cut = xasprintf("%.*s…", (int)n, text);
+    char *cut = xasprintf("%.*s…", (int)str_cut(text, VALUE_MAX), text);
     free(text);
     return cut;
 }
@@ -88,27 +86,25 @@ static const struct pipe_item *plan_find_last(const struct pipe_life *r,
                                               const struct pipe_life **ret_run)
 {
     const struct pipe_life *other;
-    for (size_t pos = 0; (other = pipes_next_run(r->pipes, &pos));)
-        for (size_t i = 0; i < other->run.n && str_eq(other->pipeline, r->pipeline) &&
-                           str_eq(other->user, r->user) && str_eq(other->owner, r->owner);
-             i++)
+    for (size_t pos = 0; (other = pipes_next_run(r->pipes, &pos));) {
+        if (!str_eq(other->pipeline, r->pipeline) || !str_eq(other->user, r->user) ||
+            !str_eq(other->owner, r->owner))
+            continue;
+        for (size_t i = 0; i < other->run.n; i++)
             if (other->run.v[i].hash[0] && str_eq(other->run.v[i].name, name)) {
                 *ret_run = other;
                 return &other->run.v[i];
             }
+    }
     return NULL;
 }
 
-/* Why it would run, when all its inputs are known: it is compared with the newest one before. */
-static void plan_explain(const struct planning *p,
-                         size_t item,
-                         struct pipes_planned *out,
-                         const char *with)
+/* Its `with` as it would be beside that of the newest one before. */
+static void plan_diff_with(struct pipes_planned *out,
+                           const struct pipe_life *other,
+                           const struct pipe_item *last,
+                           const char *with)
 {
-    struct pipe_life *r = p->r;
-    const struct pipe_step *s = &r->pipe->steps[r->run.v[item].step];
-    const struct pipe_life *other = NULL;
-    const struct pipe_item *last = plan_find_last(r, out->name, &other);
     struct buf before = BUF_INIT(WITH_MAX);
     struct plan_diff d = {.v = xcalloc(CHANGES_MAX, sizeof(*d.v))};
     if (last) {
@@ -122,14 +118,32 @@ static void plan_explain(const struct planning *p,
     }
     out->changes = (struct field_list){.v = d.v, .n = d.n};
     buf_release(&before);
+}
+
+/* Why it would run, when all its inputs are known. e: what would have stood in for it is gone. */
+static void plan_explain(const struct planning *p,
+                         size_t item,
+                         const struct pipes_earlier *e,
+                         const char *with)
+{
+    struct pipe_life *r = p->r;
+    struct pipes_planned *out = &p->v[item];
+    const struct pipe_step *s = &r->pipe->steps[r->run.v[item].step];
+    const struct pipe_life *other = NULL;
+    const struct pipe_item *last = plan_find_last(r, out->name, &other);
+    plan_diff_with(out, other, last, with);
     if (r->force || !s->cache)
         plan_says(out, r->force ? "pipe_plan_forced" : "pipe_plan_no_cache", MESSAGE_NO_ARGS);
+    else if (e->gone)
+        plan_says(out, "pipe_plan_gone",
+                  MESSAGE_ARGS(MESSAGE_STR("path", e->gone), MESSAGE_STR("run", e->gone_in)));
     else if (!last)
         plan_says(out, "pipe_plan_first", MESSAGE_NO_ARGS);
     else
         plan_says(out,
-                  d.n                             ? "pipe_plan_other"
+                  out->changes.n                  ? "pipe_plan_other"
                   : last->state != PIPE_SUCCEEDED ? "pipe_plan_failed"
+                  : str_eq(other->id, r->id)      ? "pipe_plan_again"
                                                   : "pipe_plan_content",
                   MESSAGE_ARGS(MESSAGE_STR("run", other->id)));
 }
@@ -193,6 +207,22 @@ static void plan_decided(struct planning *p, size_t item, const char *step)
     plan_set(p, item, PIPES_WOULD_DEPEND);
 }
 
+/* A check whose `that` is known. */
+static void plan_check(struct planning *p, size_t item, const char *with)
+{
+    struct pipes_planned *out = &p->v[item];
+    _cleanup_(json_unrefp) json_t *all = json_loads(with, 0, NULL);
+    const json_t *that = json_object_get(all, "that");
+    bool is_true = pipe_value_is_true(that) && !json_is_string(that);
+    const char *otherwise = json_get_str(all, "else", NULL);
+    if (!is_true && otherwise)
+        plan_says(out, "pipe_check_false", MESSAGE_ARGS(MESSAGE_STR("else", otherwise)));
+    else if (!is_true)
+        plan_says(out, "pipe_check_false", MESSAGE_NO_ARGS);
+    set_str(&p->r->run.v[item].left, is_true ? "{\"value\":true}" : "{\"value\":false}");
+    plan_set(p, item, is_true ? PIPES_WOULD_PASS : PIPES_WOULD_FAIL);
+}
+
 /* Its inputs are known. */
 static void plan_known(struct planning *p, size_t item, const char *with)
 {
@@ -200,33 +230,25 @@ static void plan_known(struct planning *p, size_t item, const char *with)
     struct pipe_item *i = &r->run.v[item];
     const struct pipe_step *s = &r->pipe->steps[i->step];
     struct pipes_planned *out = &p->v[item];
-    const struct pipe_life *other = NULL;
-    const struct pipe_item *earlier = NULL;
+    struct pipes_earlier e = {0};
     if (s->uses == PIPE_USES_CHECK) {
-        _cleanup_(json_unrefp) json_t *all = json_loads(with, 0, NULL);
-        const json_t *that = json_object_get(all, "that");
-        bool is_true = pipe_value_is_true(that) && !json_is_string(that);
-        const char *otherwise = json_get_str(all, "else", NULL);
-        if (!is_true && otherwise)
-            plan_says(out, "pipe_check_false", MESSAGE_ARGS(MESSAGE_STR("else", otherwise)));
-        else if (!is_true)
-            plan_says(out, "pipe_check_false", MESSAGE_NO_ARGS);
-        set_str(&i->left, is_true ? "{\"value\":true}" : "{\"value\":false}");
-        plan_set(p, item, is_true ? PIPES_WOULD_PASS : PIPES_WOULD_FAIL);
+        plan_check(p, item, with);
         return;
     }
-    if (pipes_hash_inputs(r, item, with, i->hash) && s->cache && !r->force)
-        earlier = pipes_find_earlier(r, s->uses, i->hash, &other);
-    if (!earlier) {
-        plan_explain(p, item, out, with);
+    if (pipes_hash_inputs(r, item, with, p->sight, &out->paths, i->hash) && s->cache && !r->force)
+        pipes_find_earlier(r, s, i->hash, p->sight, &e);
+    if (!e.item) {
+        if (!pipes_sight_is_open(p->sight)) /* else this plan is not shown */
+            plan_explain(p, item, &e, with);
         plan_set(p, item, PIPES_WOULD_RUN);
-        return;
+    } else {
+        out->earlier = xstrdup(str_or(e.item->earlier, e.run->id));
+        out->job = xstrdup(e.item->job);
+        set_str(&i->left, e.item->left);
+        plan_says(out, "pipe_cached", MESSAGE_NO_ARGS);
+        plan_set(p, item, PIPES_WOULD_REUSE);
     }
-    out->earlier = xstrdup(str_or(earlier->earlier, other->id));
-    out->job = xstrdup(earlier->job);
-    set_str(&i->left, earlier->left);
-    plan_says(out, "pipe_cached", MESSAGE_NO_ARGS);
-    plan_set(p, item, PIPES_WOULD_REUSE);
+    pipes_earlier_release(&e);
 }
 
 static void plan_item(struct planning *p, size_t item)
@@ -273,9 +295,9 @@ static void plan_item(struct planning *p, size_t item)
 }
 
 /* Takes r, which has its items. */
-static void plan_all(struct pipe_life *r, struct pipes_plan *ret)
+static void plan_all(struct pipe_life *r, struct pipes_sight *sight, struct pipes_plan *ret)
 {
-    struct planning p = {.r = r, .v = xcalloc(r->run.n + 1, sizeof(*p.v))};
+    struct planning p = {.r = r, .sight = sight, .v = xcalloc(r->run.n + 1, sizeof(*p.v))};
     for (size_t i = 0; i < r->run.n; i++) {
         const struct pipe_step *s = &r->pipe->steps[r->run.v[i].step];
         p.v[i] = (struct pipes_planned){.name = r->run.v[i].name,
@@ -303,6 +325,7 @@ void pipes_plan_release(struct pipes_plan *plan)
         for (size_t k = 0; k < v[i].changes.n; k++)
             field_release(&pipes_change_table, &c[k]);
         free(c);
+        pipes_paths_release(&v[i].paths);
         free(v[i].earlier);
         free(v[i].job);
         free(v[i].code);
@@ -319,6 +342,7 @@ void pipes_plan_release(struct pipes_plan *plan)
 
 int pipes_plan_run(struct pipes *ps,
                    const struct pipes_start_ask *ask,
+                   struct pipes_sight *sight,
                    struct pipes_plan *ret,
                    struct problems *problems,
                    struct err *err)
@@ -329,7 +353,7 @@ int pipes_plan_run(struct pipes *ps,
         return x;
     r->id = xasprintf("%s-0", r->pipeline);
     pipes_open_run(r);
-    plan_all(r, ret);
+    plan_all(r, sight, ret);
     return 0;
 }
 
@@ -349,14 +373,16 @@ static void plan_copy_items(const struct pipe_run *from, struct pipe_run *to)
 }
 
 int pipes_plan_retry(const struct pipe_life *run,
-                     const char *step,
-                     bool force,
+                     const struct pipes_retry_ask *ask,
+                     struct pipes_sight *sight,
                      struct pipes_plan *ret,
+                     struct problems *problems,
                      struct err *err)
 {
     struct problems none = {0};
     const struct pipe_step *s = NULL;
-    int x = pipes_check_retry(run, step, &s, err);
+    json_t *params = NULL;
+    int x = pipes_check_retry(run, ask, &s, &params, problems, err);
     if (x < 0)
         return x;
     struct pipe_life *r = xcalloc(1, sizeof(*r));
@@ -369,13 +395,13 @@ int pipes_plan_retry(const struct pipe_life *run,
                             .text = xstrdup(run->text),
                             .params = xstrdup(run->params),
                             .number = run->number,
-                            .force = force};
+                            .force = ask->force};
     r->pipe = pipes_read_text(r->text, &none);
     assert(r->pipe); /* the run was read from it */
     problems_release(&none);
     pipes_open_run(r);
     plan_copy_items(&run->run, &r->run);
-    pipe_run_again(&r->run, s ? (int)(s - run->pipe->steps) : -1);
-    plan_all(r, ret);
+    pipes_wait_again(r, s ? (int)(s - run->pipe->steps) : -1, params);
+    plan_all(r, sight, ret);
     return 0;
 }

@@ -3,9 +3,11 @@
  * earlier run stands in for, which are passed over, and why. Nothing is begun and nothing kept.
  *
  * What a step that would run leaves behind is not known before: whoever reads it would run too, or
- * is decided then. */
+ * is decided then. A plan that leaves its sight open is not to be shown: who asks looks, and makes
+ * it again with the same sight. */
 #pragma once
 #include "argusd/pipes/pipes.h"
+#include "argusd/pipes/pipes_sight.h"
 
 /* X(enumerator, word) */
 #define PIPES_WOULD(X)                                                                             \
@@ -34,6 +36,7 @@ struct pipes_planned {
     char *earlier, *job;                     /* the run that it is compared with, and its job */
     char *code, *text;                       /* why (base/message.h); NULL: nothing to say */
     struct field_list changes;               /* of struct pipes_change */
+    struct field_list paths;                 /* of struct pipes_path: plain paths that it names */
 };
 struct pipes_plan {
     char *params;            /* a JSON object */
@@ -42,17 +45,19 @@ struct pipes_plan {
     struct pipe_life *run; /* heap: what the borrowed texts are of */
 };
 extern const char *const pipes_would_names[PIPES_WOULD_COUNT + 1];
-extern const struct field_table pipes_change_table;
+extern const struct field_table pipes_change_table, pipes_path_table;
 
 /* As pipes_run() and pipes_retry() would refuse. */
 must_check int pipes_plan_run(struct pipes *ps,
                               const struct pipes_start_ask *ask,
+                              struct pipes_sight *sight,
                               struct pipes_plan *ret,
                               struct problems *problems,
                               struct err *err);
 must_check int pipes_plan_retry(const struct pipe_life *run,
-                                const char *step,
-                                bool force,
+                                const struct pipes_retry_ask *ask,
+                                struct pipes_sight *sight,
                                 struct pipes_plan *ret,
+                                struct problems *problems,
                                 struct err *err);
 void pipes_plan_release(struct pipes_plan *plan);

@@ -2,6 +2,7 @@
 /* pipes_state.h - what the files of this room share. Nobody outside it includes this. */
 #pragma once
 #include "argusd/pipes/pipes.h"
+#include "argusd/pipes/pipes_sight.h"
 #include "base/map.h"
 #include "core/pipe/pipe_cron.h"
 #include "core/pipe/pipe_zone.h"
@@ -55,11 +56,16 @@ must_check int pipes_make_run(struct pipes *ps,
                               struct pipe_life **ret,
                               struct problems *problems,
                               struct err *err);
-/* May it be run again? *ret_step: that step; NULL: none was named. As pipes_retry(). */
+/* May it be run again? *ret_step: that step; NULL: none was named. *ret_params: all parameters as
+ * they would be, the caller's; NULL: none is another one. As pipes_retry(). */
 must_check int pipes_check_retry(const struct pipe_life *r,
-                                 const char *step,
+                                 const struct pipes_retry_ask *ask,
                                  const struct pipe_step **ret_step,
+                                 json_t **ret_params,
+                                 struct problems *problems,
                                  struct err *err);
+/* What goes again waits, with these parameters (taken; NULL: as they were). */
+void pipes_wait_again(struct pipe_life *r, int step, json_t *taken_params);
 
 /* ---- pipes_drive.c ---- */
 
@@ -96,7 +102,8 @@ void pipes_call_off(struct pipe_life *r, size_t item, const char *actor);
 /* The version that an item of a run made has the traffic still. */
 bool pipes_is_deployed(const struct pipe_life *r, const struct pipe_item *i);
 /* As pipes_name_inputs(), of what a deploy names. */
-bool pipes_name_deploy(const struct pipe_life *r, const char *with, struct buf *out);
+struct pipes_inputs;
+bool pipes_name_deploy(const struct pipe_life *r, const char *with, struct pipes_inputs *out);
 
 struct pipe_publish;
 /* Something an item waits for; one at most of each item. */
@@ -109,6 +116,7 @@ struct pipe_step_work {
     char *metrics;                /* of it, a JSON object */
     struct checkpoints_ask *ask;  /* that look */
     struct pipe_publish *publish; /* its source is looked up */
+    struct pipes_sight *sight;    /* whether an earlier run stands in for it is looked up */
     struct pipe_step_work *next;
 };
 struct pipe_step_work *pipes_begin_work(struct pipe_life *r, size_t item);
@@ -123,18 +131,59 @@ int pipes_entry_is_ready(const struct pipe_life *r, int uses, const char *job);
 
 /* ---- pipes_hash.c ---- */
 
+/* X(word): what is known of a path that a step names and no registry does. */
+#define PIPES_PATH_STATES(X)                                                                       \
+    X(compared) /* names, sizes and times of its files are inputs of the step */                   \
+    X(partly)   /* it has too many files: its own time alone is */                                 \
+    X(missing)  /* nothing is there */                                                             \
+    X(unseen)   /* argusd does not look there, or may not, or could not */
+enum pipes_path_state {
+#define X(word) PIPES_PATH_##word,
+    PIPES_PATH_STATES(X)
+#undef X
+        PIPES_PATH_COUNT
+};
+struct pipes_path {
+    char *path;
+    int state; /* enum pipes_path_state */
+    int64_t files;
+};
+
+/* What an item's inputs are, while they are put together. */
+struct pipes_inputs {
+    struct pipes_sight *sight; /* borrowed */
+    struct buf all;            /* what is hashed */
+    size_t n_paths;            /* texts that may be paths, so far */
+    struct field_list paths;   /* of struct pipes_path: the first of them */
+};
+void pipes_paths_release(struct field_list *paths);
+
 /* The hash of an item's inputs: what its `with` has become, and the contents of what that names.
- * False: they cannot be told, and nothing stands in for them. */
+ * False: they cannot be told, and nothing stands in for them. While the sight is open the answer is
+ * for now. *ret_paths: the first plain paths among them, the caller's. */
 bool pipes_hash_inputs(const struct pipe_life *r,
                        size_t item,
                        const char *with,
+                       struct pipes_sight *sight,
+                       struct field_list *ret_paths,
                        char ret[static HASH_HEX]);
 /* Appends the contents of what a JobSpec names, resolved as the submit would. False: they cannot be
  * told. */
-bool pipes_name_inputs(const struct pipe_life *r, const char *with, struct buf *out);
-/* An item of an earlier run of the same user and project that had the same inputs, succeeded, and
- * whose output is still there, and its run; NULL: none. */
-const struct pipe_item *pipes_find_earlier(const struct pipe_life *r,
-                                           int uses,
-                                           const char *hash,
-                                           const struct pipe_life **ret_run);
+bool pipes_name_inputs(const struct pipe_life *r, const char *with, struct pipes_inputs *out);
+
+/* An item of an earlier run that stands in for another one. */
+struct pipes_earlier {
+    const struct pipe_item *item; /* NULL: none does */
+    const struct pipe_life *run;
+    char *gone;    /* the newest one that would have, if this were not gone; NULL: none */
+    char *gone_in; /* the run that made it */
+};
+void pipes_earlier_release(struct pipes_earlier *e);
+/* The newest one of the same user and project that had the same inputs, succeeded, and whose output
+ * is still there. While the sight is open the answer is for now: what was not looked at counts as
+ * there. */
+void pipes_find_earlier(const struct pipe_life *r,
+                        const struct pipe_step *step,
+                        const char *hash,
+                        struct pipes_sight *sight,
+                        struct pipes_earlier *ret);

@@ -263,7 +263,7 @@ struct plan_step {
     int would;
     struct strv needs;
     char *reason; /* JSON */
-    struct field_list changes;
+    struct field_list changes, paths;
 };
 #define OF_PLAN(key, ftype, member, ...) FIELD_AT(plan_step, key, ftype, member, __VA_ARGS__)
 static const struct field plan_step_rows[] = {
@@ -286,6 +286,12 @@ static const struct field plan_step_rows[] = {
             .of = &pipes_change_table,
             .flags = FIELD_ALWAYS | FIELD_BORROWED,
             .doc = "changes of its `with` since that run: values as JSON texts"),
+    OF_PLAN("paths",
+            FIELD_LIST,
+            paths,
+            .of = &pipes_path_table,
+            .flags = FIELD_ALWAYS | FIELD_BORROWED,
+            .doc = "paths that it names and no registry does, and what of them counts as input"),
 };
 static const struct field_table plan_step_table =
     FIELD_TABLE("PipelinePlanStep", plan_step_rows, plan_step);
@@ -308,7 +314,7 @@ static const struct field plan_rows[] = {
 };
 static const struct field_table plan_table = FIELD_TABLE("PipelinePlan", plan_rows, plan_page);
 
-void runs_answer_plan(struct http_req *req, struct api *a, const struct pipes_plan *plan)
+static void plan_answer(struct http_req *req, struct api *a, const struct pipes_plan *plan)
 {
     const struct pipes_planned *planned = plan->steps.v;
     const struct pipe_run *run = &plan->run->run;
@@ -330,6 +336,7 @@ void runs_answer_plan(struct http_req *req, struct api *a, const struct pipes_pl
                                   .job = p->job,
                                   .would = p->would,
                                   .changes = p->changes,
+                                  .paths = p->paths,
                                   .reason = run_reason(req, a, p->job, p->code, p->text)};
         for (int k = 0; k < s->n_before; k++)
             strv_add(&v[i].needs, run->pipe->steps[s->before[k]].name);
@@ -338,8 +345,49 @@ void runs_answer_plan(struct http_req *req, struct api *a, const struct pipes_pl
     http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
     for (size_t i = 0; i < plan->steps.n; i++)
-        v[i].changes = (struct field_list){0}; /* they are the plan's */
+        v[i].changes = v[i].paths = (struct field_list){0}; /* they are the plan's */
     field_release(&plan_table, &page);
+}
+
+struct plan_wait {
+    struct http_req *req;
+    struct api *a;
+    struct pipes_sight *sight;
+    runs_seeing_f again;
+};
+
+static void plan_on_close(struct http_req *req, void *arg)
+{
+    struct plan_wait *w = arg;
+    (void)req;
+    pipes_sight_free(w->sight); /* plan_on_seen() is not called any more */
+    free(w);
+}
+
+static void plan_on_seen(void *arg)
+{
+    struct plan_wait *w = arg, now = *w;
+    free(w);
+    http_req_on_close(now.req, NULL, NULL);
+    now.again(now.req, now.a, now.sight);
+}
+
+void runs_answer_plan(struct http_req *req,
+                      struct api *a,
+                      struct pipes_plan *plan,
+                      struct pipes_sight **sight,
+                      runs_seeing_f again)
+{
+    if (pipes_sight_is_open(*sight)) {
+        struct plan_wait *w = xcalloc(1, sizeof(*w));
+        *w = (struct plan_wait){req, a, *sight, again};
+        *sight = NULL;
+        http_req_on_close(req, plan_on_close, w);
+        pipes_sight_look(w->sight, http_req_principal(req)->user, plan_on_seen, w);
+    } else {
+        plan_answer(req, a, plan);
+    }
+    pipes_plan_release(plan);
 }
 
 /* ---- what is done to one ---- */
@@ -358,38 +406,52 @@ static void run_cancel(struct http_req *req, void *app)
     resource_end(&q);
 }
 
-static const struct field retry_rows[] = {OPT_AS("from", TEXT_OR_NULL), OPT_BOOLEAN("force"),
+static const struct field retry_rows[] = {OPT_AS("from", TEXT_OR_NULL),
+                                          OPT_AS("params", RUNS_PARAMS), OPT_BOOLEAN("force"),
                                           OPT_BOOLEAN("dry_run")};
 static const struct field_table retry_form_of_run = ACTION_FORM(retry_rows);
 
-static int run_again(struct resource_ask *q, const struct pipe_life *r, const json_t *body)
+static void run_retry_seeing(struct http_req *req, struct api *a, struct pipes_sight *taken_sight);
+
+/* *sight becomes NULL where the request waits for it. */
+static int run_again(struct resource_ask *q,
+                     const struct pipe_life *r,
+                     json_t *body,
+                     struct pipes_sight **sight)
 {
-    const char *from = json_get_str(body, "from", NULL);
-    bool force = json_get_bool(body, "force", false);
+    const struct pipes_retry_ask ask = {.step = json_get_str(body, "from", NULL),
+                                        .params = json_object_get(body, "params"),
+                                        .force = json_get_bool(body, "force", false)};
     struct pipes_plan plan = {0};
     int x;
     if (json_get_bool(body, "dry_run", false)) {
-        x = pipes_plan_retry(r, from, force, &plan, &q->err);
+        x = pipes_plan_retry(r, &ask, *sight, &plan, &q->problems, &q->err);
         if (x == 0)
-            runs_answer_plan(q->req, q->a, &plan);
-        pipes_plan_release(&plan);
+            runs_answer_plan(q->req, q->a, &plan, sight, run_retry_seeing);
         return x;
     }
-    x = pipes_retry(q->a->pipes, r, from, force, q->who.user, &q->err);
+    x = pipes_retry(q->a->pipes, r, &ask, q->who.user, &q->problems, &q->err);
     if (x == 0)
         resource_reply(q, r, 202, api_barrier(q->a));
     return x;
 }
 
-static void run_retry(struct http_req *req, void *app)
+static void run_retry_seeing(struct http_req *req, struct api *a, struct pipes_sight *taken_sight)
 {
     struct resource_ask q;
-    resource_begin(&q, req, app);
+    resource_begin(&q, req, a);
     const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "retry");
     _cleanup_(json_unrefp) json_t *body = NULL;
-    if (!r || ((body = api_read_action(req, &retry_form_of_run)) && run_again(&q, r, body) < 0))
+    if (!r || ((body = api_read_action(req, &retry_form_of_run)) &&
+               run_again(&q, r, body, &taken_sight) < 0))
         resource_refuse(&q);
+    pipes_sight_free(taken_sight);
     resource_end(&q);
+}
+
+static void run_retry(struct http_req *req, void *app)
+{
+    run_retry_seeing(req, app, pipes_sight_new(app));
 }
 
 static const struct http_param list_params[] = {
@@ -427,8 +489,9 @@ static const struct http_route rows[] = {
         &run_noun,
         "/v1/pipeline-runs/{run}:retry",
         USER,
-        "run again what did not succeed, or (from) a step, and all that needs it; dry_run: "
-        "what it would do, and nothing is begun",
+        "run again what did not succeed, or (from) a step, and all that needs it; params: new "
+        "values of some parameters, and what reads them goes again, too; dry_run: what it would "
+        "do, and nothing is begun",
         .max_body = RESOURCE_BODY_MAX,
         .request_schema = "PipelineRetryForm",
         .reply_schema = "PipelineRun",
@@ -443,6 +506,7 @@ static const struct http_schema schemas[] = {
     {.name = "PipelinePlan", .table = &plan_table},
     {.name = "PipelinePlanStep", .table = &plan_step_table},
     {.name = "PipelineChange", .table = &pipes_change_table},
+    {.name = "PipelinePath", .table = &pipes_path_table},
     {.name = "PipelineRetryForm", .table = &retry_form_of_run, .is_form = true},
 };
 const struct api_part part_runs_page = {rows, array_len(rows), schemas, array_len(schemas)};

@@ -323,6 +323,7 @@ void pipe_run_started(struct pipe_run *r, size_t item, const char *job, usec_t n
     pipe_item_set(i, PIPE_RUNNING, now);
     pipe_item_say(i, NULL, NULL);
     set_str(&i->job, job);
+    i->hash[0] = 0; /* what it names may have changed since the try before */
     i->tries++;
     i->started_at = now;
 }
@@ -374,18 +375,45 @@ static void pipe_item_again(struct pipe_item *i)
     i->started_at = 0;
 }
 
-void pipe_run_again(struct pipe_run *r, int step)
+/* Does the step read a parameter that has another value now? */
+struct pipe_rereading {
+    const json_t *before, *now;
+    bool found;
+};
+
+static void pipe_on_reread(const struct pipe_ref *ref, void *arg)
+{
+    struct pipe_rereading *x = arg;
+    if (ref->n == 2 && str_eq(ref->part[0], "params"))
+        x->found = x->found || !json_equal(json_object_get(x->before, ref->part[1]),
+                                           json_object_get(x->now, ref->part[1]));
+}
+
+static bool pipe_step_rereads(const struct pipe_run *r, int step, const json_t *params)
+{
+    struct pipe_rereading x = {.before = r->params, .now = params};
+    if (params)
+        pipe_step_each_ref(&r->pipe->steps[step], PIPE_REFS_IF | PIPE_REFS_WITH, pipe_on_reread,
+                           &x);
+    return x.found;
+}
+
+void pipe_run_again(struct pipe_run *r, int step, json_t *taken_params)
 {
     bool again[PIPE_STEPS_MAX] = {false};
     for (size_t k = 0; k < r->pipe->n_steps; k++) { /* each comes behind all that it needs */
         int at = r->pipe->order[k];
         const struct pipe_step *s = &r->pipe->steps[at];
-        again[at] = at == step || pipe_step_failed(r, at);
+        again[at] = at == step || pipe_step_failed(r, at) || pipe_step_rereads(r, at, taken_params);
         for (int b = 0; b < s->n_before; b++)
             again[at] = again[at] || again[s->before[b]];
     }
     for (size_t i = 0; i < r->n; i++)
         if (again[r->v[i].step])
             pipe_item_again(&r->v[i]);
+    if (taken_params) {
+        json_decref(r->params);
+        r->params = taken_params;
+    }
     r->is_cancelled = false;
 }

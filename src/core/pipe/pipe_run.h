@@ -97,5 +97,7 @@ void pipe_run_ended(struct pipe_run *r,
 /* What waits is cancelled; what runs is to be stopped by who drives it. */
 void pipe_run_cancel(struct pipe_run *r, usec_t now);
 /* The step and all steps that need it wait again, and every other one that did not succeed. -1:
- * each one that did not succeed and what needs it. */
-void pipe_run_again(struct pipe_run *r, int step);
+ * each one that did not succeed and what needs it. taken_params: the run's parameters from now on,
+ * and each step that reads one with another value goes again, too, with what needs it; NULL: they
+ * stay as they are. */
+void pipe_run_again(struct pipe_run *r, int step, json_t *taken_params);

@@ -135,7 +135,7 @@ static void test_failure(void **state)
     assert_int_equal(pipe_run_state(&r), PIPE_FAILED);
 
     /* Again, from the one that failed: what needs it too, the others stay. */
-    pipe_run_again(&r, -1);
+    pipe_run_again(&r, -1, NULL);
     assert_string_equal(DUE(&r, NOW), "+a");
     ended(&r, "a", PIPE_SUCCEEDED, NULL);
     assert_string_equal(DUE(&r, NOW), "+after -mourn");
@@ -148,11 +148,13 @@ static void test_retry(void **state)
     struct pipe_run r = begin("name: p\nsteps: {a: {with: {}, retry: {limit: 1, backoff: 5s}}}\n");
     (void)state;
     assert_string_equal(DUE(&r, NOW), "+a");
+    text_copy(r.v[0].hash, "of the first try");
     ended(&r, "a", PIPE_FAILED, NULL);
     assert_string_equal(DUE(&r, NOW), "");
     assert_int_equal(pipe_run_wake(&r), NOW + 5 * USEC_SEC);
     assert_int_equal(pipe_run_state(&r), PIPE_RUNNING);
     assert_string_equal(DUE(&r, NOW + 5 * USEC_SEC), "+a");
+    assert_string_equal(r.v[0].hash, ""); /* its inputs are told anew, or not at all */
     ended(&r, "a", PIPE_FAILED, NULL);
     assert_int_equal(pipe_run_wake(&r), 0);
     assert_int_equal(pipe_run_state(&r), PIPE_FAILED);
@@ -195,7 +197,7 @@ static void test_cancel(void **state)
     ended(&r, "a", PIPE_CANCELLED, NULL);
     assert_string_equal(DUE(&r, NOW), "");
     assert_int_equal(pipe_run_state(&r), PIPE_CANCELLED);
-    pipe_run_again(&r, -1);
+    pipe_run_again(&r, -1, NULL);
     assert_string_equal(DUE(&r, NOW), "+a");
     end(&r);
 }
@@ -210,7 +212,7 @@ static void test_again_from(void **state)
     const char *all[] = {"a", "b", "c", "d"};
     for (size_t i = 0; i < array_len(all); i++)
         ended(&r, all[i], PIPE_SUCCEEDED, "{}");
-    pipe_run_again(&r, 1);
+    pipe_run_again(&r, 1, NULL);
     assert_string_equal(DUE(&r, NOW), "+b");
     ended(&r, "b", PIPE_SUCCEEDED, NULL);
     assert_string_equal(DUE(&r, NOW), "+c");
@@ -233,13 +235,135 @@ static void test_kept(void **state)
     end(&r);
 }
 
+/* ---- random graphs ---- */
+
+enum { GRAPHS = 200, STEPS_OF_GRAPH = 12 };
+
+/* Steps s0, s1, …; needs[i][k]: step i needs k, which is smaller; file[i] stands at place i. */
+struct graph {
+    uint64_t random;
+    size_t n;
+    bool needs[STEPS_OF_GRAPH][STEPS_OF_GRAPH];
+    size_t file[STEPS_OF_GRAPH];
+};
+
+static size_t graph_below(struct graph *g, size_t below)
+{
+    g->random ^= g->random << 13;
+    g->random ^= g->random >> 7;
+    g->random ^= g->random << 17;
+    return (size_t)(g->random % below);
+}
+
+/* Each step has a parameter of its own, in `with` or in `if`, and its needs by name or by
+ * reference. */
+static void graph_write(struct graph *g, struct buf *out)
+{
+    g->n = 1 + graph_below(g, STEPS_OF_GRAPH);
+    assert_int_equal(buf_adds(out, "name: p\nparams:\n"), 0);
+    for (size_t i = 0; i < g->n; i++) {
+        size_t at = graph_below(g, i + 1);
+        g->file[i] = g->file[at];
+        g->file[at] = i;
+        assert_int_equal(buf_addf(out, "  p%zu: {type: integer, default: 1}\n", i), 0);
+    }
+    assert_int_equal(buf_adds(out, "steps:\n"), 0);
+    for (size_t place = 0; place < g->n; place++) {
+        size_t i = g->file[place];
+        bool in_if = graph_below(g, 4) == 0;
+        struct buf needs = BUF_INIT(1000), with = BUF_INIT(2000);
+        for (size_t k = 0; k < i; k++) {
+            g->needs[i][k] = graph_below(g, 3) == 0;
+            if (g->needs[i][k] && graph_below(g, 2))
+                assert_int_equal(buf_addf(&needs, "%ss%zu", needs.len ? ", " : "", k), 0);
+            else if (g->needs[i][k])
+                assert_int_equal(buf_addf(&with, ", n%zu: '${{ steps.s%zu.job }}'", k, k), 0);
+        }
+        if (!in_if)
+            assert_int_equal(buf_addf(&with, ", own: '${{ params.p%zu }}'", i), 0);
+        assert_int_equal(buf_addf(out, "  s%zu: {needs: [%s], with: {x: 1%s}", i, buf_str(&needs),
+                                  buf_str(&with)),
+                         0);
+        if (in_if)
+            assert_int_equal(buf_addf(out, ", if: params.p%zu > 0", i), 0);
+        assert_int_equal(buf_adds(out, "}\n"), 0);
+        buf_release(&needs);
+        buf_release(&with);
+    }
+}
+
+/* Runs what is due until nothing is; marks what was started. */
+static void graph_run(struct pipe_run *r, bool *started)
+{
+    size_t i;
+    for (enum pipe_act act; (act = pipe_run_next(r, NOW, &i)) != PIPE_ACT_NONE;) {
+        assert_int_equal(act, PIPE_ACT_START);
+        assert_false(started[i]); /* once each */
+        started[i] = true;
+        pipe_run_started(r, i, "j", NOW);
+        pipe_run_ended(r, i, PIPE_SUCCEEDED, "{\"job\":\"j\"}", NULL, NULL, NOW);
+    }
+    assert_int_equal(pipe_run_state(r), PIPE_SUCCEEDED);
+}
+
+/* Exactly the changed step and its descendants were run, whatever told that it changed. */
+static void graph_compare(const struct graph *g, size_t changed, const bool *started)
+{
+    bool want[STEPS_OF_GRAPH] = {false};
+    for (size_t i = changed; i < g->n; i++) { /* needs lead to smaller ones only */
+        want[i] = i == changed;
+        for (size_t k = changed; k < i; k++)
+            want[i] = want[i] || (g->needs[i][k] && want[k]);
+    }
+    for (size_t place = 0; place < g->n; place++)
+        assert_int_equal(started[place], want[g->file[place]]);
+}
+
+static void test_random_graphs(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= GRAPHS; seed++) {
+        struct graph g = {.random = seed * 2654435761U + 88172645463325252ULL};
+        struct buf text = BUF_INIT(16384);
+        bool all[STEPS_OF_GRAPH] = {false}, by_param[STEPS_OF_GRAPH] = {false},
+             by_step[STEPS_OF_GRAPH] = {false};
+        char name[16];
+        graph_write(&g, &text);
+        struct pipe_run r = begin(buf_str(&text));
+        for (size_t i = 0; i < g.n; i++) {
+            text_printf(name, "p%zu", i);
+            assert_int_equal(json_object_set_new(r.params, name, json_integer(1)), 0);
+        }
+        graph_run(&r, all);
+        for (size_t i = 0; i < g.n; i++)
+            assert_true(all[i]);
+
+        size_t changed = graph_below(&g, g.n), place = 0;
+        json_t *params = json_deep_copy(r.params);
+        text_printf(name, "p%zu", changed);
+        assert_int_equal(json_object_set_new(params, name, json_integer(2)), 0);
+        pipe_run_again(&r, -1, params);
+        graph_run(&r, by_param);
+        graph_compare(&g, changed, by_param);
+
+        while (g.file[place] != changed)
+            place++;
+        pipe_run_again(&r, (int)place, json_deep_copy(r.params)); /* the same values */
+        graph_run(&r, by_step);
+        graph_compare(&g, changed, by_step);
+        end(&r);
+        buf_release(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),      cmocka_unit_test(test_no_value),
-        cmocka_unit_test(test_failure),    cmocka_unit_test(test_retry),
-        cmocka_unit_test(test_matrix),     cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_again_from), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_chain),         cmocka_unit_test(test_no_value),
+        cmocka_unit_test(test_failure),       cmocka_unit_test(test_retry),
+        cmocka_unit_test(test_matrix),        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_again_from),    cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

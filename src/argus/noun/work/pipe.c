@@ -44,6 +44,7 @@ struct pipe_retry_opts {
     int output;
     bool force, dry_run;
     const char *from;
+    struct strv set;
 };
 #define PLAN_DOC "what would run, what not and why; nothing is begun"
 static const struct opt RETRY_OPTS[] = {
@@ -52,6 +53,11 @@ static const struct opt RETRY_OPTS[] = {
      .offset = offsetof(struct pipe_retry_opts, from),
      .arg = "STEP",
      .doc = "run this step and all that needs it; if not given, what did not succeed"},
+    {.name = "set",
+     .type = OPT_LIST,
+     .offset = offsetof(struct pipe_retry_opts, set),
+     .arg = "NAME=VALUE",
+     .doc = "a new value of a parameter: steps that read it run again, too; may be given again"},
     {.name = "force",
      .type = OPT_FLAG,
      .offset = offsetof(struct pipe_retry_opts, force),
@@ -257,7 +263,32 @@ static const struct column PLANNED[] = {
     {.title = "say_reason", .flags = COLUMN_ROOM, .draw = pipe_reason},
 };
 
-/* The answer to a dry run: its steps, and below what is other than in the run before. */
+/* A line of texts that others wrote; one that is too long is cut. Releases it. */
+static void pipe_print_line(const struct cli *cli, struct buf *taken_line)
+{
+    struct buf clean = BUF_INIT(2 * PIPE_LINE_MAX);
+    text_clean(&clean, buf_str(taken_line));
+    (void)fprintf(cli->out, "%s\n", buf_str(&clean));
+    buf_release(&clean);
+    buf_release(taken_line);
+}
+
+/* "train /mnt/…: compared, 12", one a line. */
+static void pipe_print_paths(const struct cli *cli, const json_t *step)
+{
+    const json_t *path;
+    size_t k;
+    json_array_foreach (json_get_array(step, "paths"), k, path) {
+        struct buf line = BUF_INIT(PIPE_LINE_MAX);
+        (void)buf_addf(&line, "%s %s: %s, %lld", member_str(step, "name"), /* cut: fine */
+                       member_str(path, "path"), member_str(path, "state"),
+                       (long long)json_get_int(path, "files", 0));
+        pipe_print_line(cli, &line);
+    }
+}
+
+/* The answer to a dry run: its steps, and below what is other than in the run before, and the paths
+ * that were looked at. */
 static void pipe_print_plan(struct cli *cli, const json_t *plan, int output)
 {
     struct when w = cli_when(cli, false);
@@ -273,15 +304,14 @@ static void pipe_print_plan(struct cli *cli, const json_t *plan, int output)
     (void)table_print(t, &cli->term, output == OUTPUT_WIDE, cli->out); /* as in pipe_show_page() */
     json_array_foreach (json_get_array(plan, "steps"), i, step)
         json_array_foreach (json_get_array(step, "changes"), k, change) {
-            struct buf line = BUF_INIT(PIPE_LINE_MAX), clean = BUF_INIT(2 * PIPE_LINE_MAX);
+            struct buf line = BUF_INIT(PIPE_LINE_MAX);
             (void)buf_addf(&line, "%s %s: %s -> %s", member_str(step, "name"), /* cut: fine */
                            member_str(change, "key"), json_get_str(change, "from", "-"),
                            json_get_str(change, "to", "-"));
-            text_clean(&clean, buf_str(&line));
-            (void)fprintf(cli->out, "%s\n", buf_str(&clean));
-            buf_release(&line);
-            buf_release(&clean);
+            pipe_print_line(cli, &line);
         }
+    json_array_foreach (json_get_array(plan, "steps"), i, step)
+        pipe_print_paths(cli, step);
 }
 
 /* ---- a file, before it is sent ---- */
@@ -493,10 +523,13 @@ static int pipe_retry(struct cli *cli, void *opts, const struct strv *args, stru
     _cleanup_(json_unrefp) json_t *answer = NULL;
     _cleanup_(freep) char *path = ask_path("/v1/pipeline-runs/{}:retry", args->v[0]);
     int r = cli_open(cli, err);
+    json_t *params = r == 0 ? pipe_params(&o->set, err) : NULL;
+    if (r == 0 && !params)
+        return ERR_USAGE;
     if (r < 0)
         return r;
-    json_t *body =
-        json_pack("{s:s?,s:b,s:b}", "from", o->from, "force", o->force, "dry_run", o->dry_run);
+    json_t *body = json_pack("{s:s?,s:o,s:b,s:b}", "from", o->from, "params", params, "force",
+                             o->force, "dry_run", o->dry_run);
     r = ask_send(cli, "POST", path, body, 1, &answer, err);
     if (r < 0)
         return r;
@@ -593,7 +626,8 @@ static const struct command PIPE_COMMANDS[] = {
             "the "
             "id of the run. Each step is a job of yours, a check, a publish or a preparation of "
             "data. A step whose inputs an earlier run had (spec, code, data and models by their "
-            "hashes) is not run again, unless --force is given. --dry-run tells which those are, "
+            "hashes, plain paths by names, sizes and times of their files) is not run again while "
+            "what it made is there, unless --force is given. --dry-run tells which those are, "
             "and "
             "what is other than before.",
         .example =
@@ -658,9 +692,12 @@ static const struct command PIPE_COMMANDS[] = {
         .summary = "run again what did not succeed",
         .text =
             "Runs again, within the same run, the steps that failed and all steps that need them; "
-            "with --from that step and all that need it. A step that succeeded and needs none of "
-            "these is not run again.",
-        .example = "argus pipe retry sft-to-model-7 --from eval\tfrom the evaluation on",
+            "with --from that step and all that need it, with --set also those that read that "
+            "parameter. A step that succeeded and needs none of these is not run again. Beside "
+            "another run of the pipeline the run waits or is refused, by the pipeline's "
+            "'concurrency', as a new one would.",
+        .example = "argus pipe retry sft-to-model-7 --from eval\tfrom the evaluation on\n"
+                   "argus pipe retry sft-to-model-7 --from train --set lr=2e-5\twith another rate",
         OPTS(RETRY_OPTS),
         .opts_size = sizeof(struct pipe_retry_opts),
         .run = pipe_retry,

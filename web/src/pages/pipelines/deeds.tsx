@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // deeds.tsx - what is done to pipelines and runs: stored, removed, scheduled, run again, cancelled.
-import { signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import { useState } from "preact/hooks";
 import type { Pipeline, PipelinePlan, PipelineRun } from "../../made/api";
 import { call, Refusal, session } from "../../api/client";
@@ -192,28 +192,50 @@ export function unschedulePipeline(p: Pipeline, done: () => void) {
     });
 }
 
-/** What a retry would do stands in the dialog before it is done. */
+/** The parameters of a run, as fields; what of them was changed is sent with the retry. */
+const paramFields = (run: PipelineRun) =>
+    Object.entries((run.params ?? {}) as Record<string, unknown>).map(([name, v]) => {
+        const before = v === null ? "" : String(v);
+        return { name, before, of: signal(before) };
+    });
+type ParamField = ReturnType<typeof paramFields>[number];
+
+/** What a retry would do stands in the dialog before it is done, and follows what is chosen there. */
 export async function retryRun(run: PipelineRun, from: string | null) {
     const path = { run: run.id };
     const force = signal(false);
     const plan = signal<PipelinePlan | null>(null);
     const why = signal<Refusal | null>(null);
-    const look = async () => {
+    const fields = paramFields(run);
+    const edits = () =>
+        Object.fromEntries(fields.filter((x) => x.of.value !== x.before).map((x) => [x.name, x.of.value]));
+    const chosen = () => ({ from, force: force.value, params: edits() });
+    let asked = 0;
+    const look = async (body: ReturnType<typeof chosen>) => {
+        const mine = ++asked; // an answer that comes late is of an older choice
         try {
-            const body = { from, force: force.value, dry_run: true };
-            plan.value = (await call("POST /v1/pipeline-runs/{run}:retry", { path, body })) as PipelinePlan;
+            const got = await call("POST /v1/pipeline-runs/{run}:retry", { path, body: { ...body, dry_run: true } });
+            if (mine !== asked) return;
+            plan.value = got as PipelinePlan;
+            why.value = null;
         } catch (e) {
-            if (e instanceof Refusal) why.value = e;
+            if (mine !== asked || !(e instanceof Refusal)) return;
+            plan.value = null;
+            why.value = e;
         }
     };
-    force.subscribe(() => void look());
+    // Only what is chosen here asks again, and not the session or the language that a request reads.
+    effect(() => {
+        const body = chosen();
+        untracked(() => void look(body));
+    });
     ask({
         title: from ? w("retry_from", visible(from)) : w("retry_title", visible(run.id)),
         act: w("retry_go"),
         cli: () =>
-            `argus pipe retry ${shell(run.id)}${from ? ` --from ${shell(from)}` : ""}${force.value ? " --force" : ""}`,
-        body: <RetryBody from={from} plan={plan} why={why} force={force} />,
-        does: () => call("POST /v1/pipeline-runs/{run}:retry", { path, body: { from, force: force.value } }),
+            `argus pipe retry ${shell(run.id)}${from ? ` --from ${shell(from)}` : ""}${paramWords(edits(), "--set")}${force.value ? " --force" : ""}`,
+        body: <RetryBody from={from} plan={plan} why={why} force={force} fields={fields} />,
+        does: () => call("POST /v1/pipeline-runs/{run}:retry", { path, body: chosen() }),
         done: w("retried"),
     });
 }
@@ -223,12 +245,28 @@ function RetryBody(p: {
     plan: { value: PipelinePlan | null };
     why: { value: Refusal | null };
     force: ReturnType<typeof signal<boolean>>;
+    fields: ParamField[];
 }) {
+    const why = p.why.value;
+    const problems = why?.problem?.problems ?? [];
     return (
         <>
             <p>{p.from ? w("retry_from_text", visible(p.from)) : w("retry_text")}</p>
+            {p.fields.length > 0 && (
+                <div class="form in-dialog">
+                    <fieldset>
+                        {p.fields.map((x) => (
+                            <Field key={x.name} label={visible(x.name)} of={x.of} />
+                        ))}
+                    </fieldset>
+                </div>
+            )}
             <Tick label={w("force")} of={p.force as Parameters<typeof Tick>[0]["of"]} />
-            {p.why.value && <p class="note bad said">{visible(p.why.value.detail)}</p>}
+            {why && (
+                <p class="note bad said">
+                    {problems.length ? problems.map((x) => visible(x.detail)).join("; ") : visible(why.detail)}
+                </p>
+            )}
             {p.plan.value && <Plan of={p.plan.value} />}
         </>
     );

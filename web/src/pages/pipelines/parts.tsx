@@ -122,15 +122,15 @@ export const RunTable = ({
 }) => <Table label={w("v_runs")} rows={rows} cols={runCols(withPipe)} keyOf={(r) => r.id} current={current} />;
 
 /** "-p lr=1e-5 -p name=x" */
-export const paramWords = (params: Record<string, unknown>) =>
+export const paramWords = (params: Record<string, unknown>, option = "-p") =>
     Object.entries(params)
-        .map(([name, v]) => ` -p ${shell(`${name}=${String(v)}`)}`)
+        .map(([name, v]) => ` ${option} ${shell(`${name}=${String(v)}`)}`)
         .join("");
 
 /** What would run, what not, and what is other than before. */
 export function Plan({ of }: { of: PipelinePlan }) {
     const fails = of.steps.find((s) => s.would === "fail");
-    const why = of.steps.filter((s) => s.reason || s.changes.length);
+    const why = of.steps.filter((s) => s.reason || s.changes.length || s.paths.length);
     return (
         <>
             <p class={`strong ${fails ? "c-bad" : ""}`}>
@@ -173,6 +173,11 @@ export function Plan({ of }: { of: PipelinePlan }) {
                                     ))}
                                 </dl>
                             )}
+                            {s.paths.map((x) => (
+                                <div key={x.path} class="small dim said">
+                                    {visible(x.path)} · {w(`path_${x.state}`, x.files)}
+                                </div>
+                            ))}
                         </li>
                     );
                 })}
