@@ -335,15 +335,15 @@ class Cluster:
                 await self.finished(job, got["code"])
             elif job["stop_asked"]:
                 await self.kill_slowly(job)
-            elif self.settings["missed_deaths"] and self.is_supervisor_gone(job):
+            elif not self.is_supervisor_gone(job):
+                self.tell_driver(job)
                 await asyncio.sleep(POLL_S)
-            elif self.is_supervisor_gone(job):
+            elif self.settings["missed_deaths"]:
+                await asyncio.sleep(POLL_S)
+            else:
                 self.kill_now(job)
                 text = "Job supervisor actor died: The actor died unexpectedly before finishing this task."
                 self.end(job, "FAILED", text, "JOB_SUPERVISOR_ACTOR_DIED")
-            else:
-                self.tell_driver(job)
-                await asyncio.sleep(POLL_S)
 
     def is_supervisor_gone(self, job):
         pids = read_json(os.path.join(self.jobdir(job), "pid.json"))
