@@ -270,6 +270,7 @@ class World:
             for s in range(1, 143)
         )
         script, keys = self.holds(said)
+        script = f': > "$ARGUS_ATTEMPT_DIR/metrics.jsonl"; {script}'  # as verl: before a step is printed
         self.submit("running", script, name="客服奖励 grpo 7b", n_gpus_per_node=8, nnodes=2, **keys)
         script, keys = self.holds("loading weights\n")
         self.submit("other", script, token="admin", name="long-context 32k sft", n_gpus_per_node=4, **keys)
