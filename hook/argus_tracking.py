@@ -4,7 +4,7 @@ waits for stays there."""
 
 from argus_say import _argus_say
 
-_ARGUS_FAR = ("wandb", "tracking", "mlflow", "swanlab", "vemlp_wandb", "clearml", "trackio")
+_ARGUS_FAR = ("wandb", "tracking", "mlflow", "swanlab", "vemlp_wandb", "clearml", "trackio", "rl_insight")
 _ARGUS_TRACKERS = {}  # those of this process that were begun, by name
 
 
@@ -185,9 +185,52 @@ def _argus_wrap_tracking(module):
     cls.__init__ = __init__
     # Before any handler of atexit: a library that is still being begun has one, too. Python 3.8 has no such thing.
     getattr(threading, "_register_atexit", atexit.register)(_argus_end_trackers)
+    insight = getattr(module, "RLInsightLogger", None)
+    if all(hasattr(insight, name) for name in ("enabled", "_init_done", "_ensure_rl_insight_init")):
+        _argus_guard_insight(insight)  # another verl's, which has none of these, is left as it is
     generations = getattr(module, "ValidationGenerationsLogger", None)
     if generations is not None:
         _argus_wrap_generations(generations)
+
+
+def _argus_guard_insight(cls):
+    """verl times its own steps with RL-Insight, too, and whoever does so first would begin it. That is left to a thread
+    of ours: what is timed before it has begun is not told."""
+    from contextlib import nullcontext
+    from functools import wraps
+    from threading import Lock, Thread
+
+    lock, begun = Lock(), []
+
+    def begin():
+        try:
+            cls._ensure_rl_insight_init()
+        except BaseException as e:  # as of every tracker
+            _argus_say(f"RL-Insight could not be begun here ({type(e).__name__}: {e})")
+
+    def is_ready():
+        tracker = _ARGUS_TRACKERS.get("rl_insight")
+        if tracker is not None:
+            return cls._init_done and not tracker.why
+        with lock:
+            if not begun and not cls._init_done:
+                begun.append(Thread(target=begin, name="argus-rl_insight", daemon=True))
+                begun[0].start()
+        return cls._init_done
+
+    def guard(name, instead):
+        timed = getattr(cls, name, None)
+        if timed is None:
+            return
+
+        @wraps(timed)
+        def guarded(*args, **kwargs):
+            return timed(*args, **kwargs) if not cls.enabled() or is_ready() else instead()
+
+        setattr(cls, name, staticmethod(guarded))
+
+    guard("trace_state", nullcontext)
+    guard("trace_span", bool)
 
 
 def _argus_wrap_generations(cls):

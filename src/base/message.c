@@ -26,13 +26,13 @@ enum {
 };
 
 static const struct message_family *const families[] = {
-    &message_wait,     &message_refusal, &message_node,  &message_form,       &message_spec,
-    &message_check,    &message_ask,     &message_file,  &message_simulation, &message_account,
-    &message_machine,  &message_pipe,    &message_now,   &message_conf,       &message_thing,
-    &message_advice,   &message_rule,    &message_class, &message_cli,        &message_disk,
-    &message_ray,      &message_job,     &message_serve, &message_event,      &message_trial,
-    &message_notebook, &message_ops,     &message_title, &message_talk,       &message_training,
-    &message_verdict,  &message_fact,
+    &message_wait,     &message_refusal, &message_node,   &message_form,       &message_spec,
+    &message_check,    &message_ask,     &message_file,   &message_simulation, &message_account,
+    &message_machine,  &message_pipe,    &message_now,    &message_conf,       &message_thing,
+    &message_advice,   &message_rule,    &message_class,  &message_cli,        &message_disk,
+    &message_ray,      &message_job,     &message_serve,  &message_event,      &message_trial,
+    &message_notebook, &message_ops,     &message_title,  &message_talk,       &message_training,
+    &message_verdict,  &message_fact,    &message_doctor,
 };
 
 const struct message_row *message_row(size_t i)

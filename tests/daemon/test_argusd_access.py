@@ -84,6 +84,7 @@ ROUTES = {
     "DELETE /v1/alert_rules/{rule}": ("/v1/alert_rules/none", ADMIN, None),
     "GET /v1/receivers": ("/v1/receivers", TOKEN, None),
     "POST /v1/receivers/{receiver}:test": ("/v1/receivers/none:test", ADMIN, None),
+    "GET /v1/doctor": ("/v1/doctor", ADMIN, None),
     "GET /v1/nodes": ("/v1/nodes", TOKEN, None),
     "POST /v1/nodes": ("/v1/nodes", ADMIN, {}),
     "GET /v1/nodes/{name}": ("/v1/nodes/none", TOKEN, None),

@@ -215,6 +215,7 @@ ROUTES = {
     ("GET", "/v1/uploads"): ("/v1/uploads", None),
     ("POST", "/v1/uploads"): ("/v1/uploads", {"name": "x", "bytes": 3}),
     ("GET", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
+    ("GET", "/v1/doctor"): ("/v1/doctor", None),
     ("PUT", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD?offset=0", None),
     ("DELETE", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
     ("GET", "/v1/events:verify"): ("/v1/events:verify", None),

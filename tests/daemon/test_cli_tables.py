@@ -63,6 +63,7 @@ TABLES = {
     "noun/machine/cluster.c:ACTORS": ("cluster actors default", None),
     "noun/machine/cluster.c:GROUPS": ("cluster groups default", None),
     "noun/work/notebook.c:NOTEBOOKS": ("notebook ls", "REASON"),
+    "noun/machine/doctor.c:DOCTOR_OWN": ("doctor", "REASON"),
     "noun/machine/ops.c:PLANS": ("ops ls", None),
     "noun/work/pipe.c:PIPELINES": ("pipe ls", None),
     "noun/work/pipe.c:RUNS": ("pipe runs", None),

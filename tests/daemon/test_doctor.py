@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`argus doctor`: each service of a file of checks is asked, and what is not well comes with what to do."""
+"""`argus doctor`: what argusd finds of itself, each check made bad once; and each service of a file of checks is asked.
+What is not well comes with what to do."""
 
 import contextlib
 import http.server
 import json
+import os
 import pathlib
 import subprocess
 import threading
 
 import pytest
 import yaml
+from fakeray import FakeRay
 from ports import free_port
+from preload import held, needs_compiler
 from programs import PROGRAMS
+from receiver import Receiver
+from smalldisk import small_disk
+from test_alert_rules import Machine
+from test_alerts import house
 
-from argusd import needs_argusd
+from argusd import PATIENCE, Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -92,3 +100,157 @@ def test_the_shipped_file_is_one(tmp_path):
 def test_a_file_that_is_none(tmp_path, text, says):
     (tmp_path / "h.yaml").write_text(text)
     assert says in doctor(tmp_path / "h.yaml", code=2)
+
+
+# ---- argusd itself ----
+
+CHECKS = ["store", "ray", "root", "root_test", "root_room", "state_room", "clocks", "ports", "versions", "tokens",
+          "receivers"]  # fmt: skip
+
+
+def own(argusd, **headers):
+    page = argusd.get("/v1/doctor", **headers)
+    assert [c["name"] for c in page["checks"]] == CHECKS
+    assert page["ill"] == any(c["state"] == "ill" for c in page["checks"])
+    assert all(c["fix"] for c in page["checks"] if c["state"] in ("ill", "soon"))
+    return {c["name"]: c for c in page["checks"]}
+
+
+def becomes(argusd, name, state):
+    seen = {}
+
+    def look():
+        seen["last"] = own(argusd)[name]
+        return seen["last"]["state"] == state and seen["last"]
+
+    try:
+        return until(look, f"'{name}' is {state}")
+    except AssertionError as e:
+        raise AssertionError(f"{e}; last: {seen.get('last')}") from None
+
+
+def of_argusd(argusd, *args, token="admin", lang="C.UTF-8"):
+    """(exit status, stdout, stderr)"""
+    env = {"HOME": str(argusd.home), "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens[token], "LANG": lang}
+    argv = [PROGRAMS["argus"], "doctor", *args]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def w(tmp_path):
+    with FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
+        argusd.ray = ray
+        becomes(argusd, "ray", "well")
+        becomes(argusd, "root_test", "well")
+        yield argusd
+
+
+def test_an_argusd_that_is_well(w):
+    seen = own(w)
+    for name in ("store", "root", "tokens", "receivers"):
+        assert seen[name]["state"] == "well" and seen[name]["fix"] is None, seen[name]
+    for name in ("clocks", "ports", "versions"):
+        assert seen[name]["state"] == "unknown", "there is no machine of ours"
+    assert w.ray.version in seen["ray"]["text"] and w.ray_url in seen["ray"]["text"]
+    assert not list((w.root / "argus").glob(".doctor-*")), "nothing is left of the test of the root"
+    code, out, _ = of_argusd(w, "-o", "json")
+    page = json.loads(out)
+    assert code == (1 if page["ill"] else 0) and [c["name"] for c in page["checks"]] == CHECKS
+    _, out, _ = of_argusd(w)
+    assert [line.split()[0] for line in out.splitlines()[1:]] == CHECKS
+    code, out, said = of_argusd(w, token="user")
+    assert code > 1 and not out and said, "it is for admins"
+
+
+def test_ray_is_away(w):
+    w.ray.stop()
+    assert w.ray_url in becomes(w, "ray", "ill")["text"]
+    assert own(w, **{"Accept-Language": "zh-CN"})["ray"]["fix"].startswith("在头节点")
+    code, out, _ = of_argusd(w)
+    line = next(line for line in out.splitlines() if line.startswith("ray "))
+    assert code == 1 and line.split()[1] == "ill"
+    assert "在头节点" in of_argusd(w, "-o", "wide", lang="zh_CN.UTF-8")[1]
+
+
+def test_the_shared_root_is_away(w):
+    w.root.rename(w.home / "away")
+    assert "does not exist" in becomes(w, "root", "ill")["text"]
+    assert own(w)["root_test"]["state"] == "unknown", "nothing is tried on a root that cannot be used"
+    (w.home / "away").rename(w.root)
+    becomes(w, "root_test", "well")
+
+
+# The test of the shared root waits in its second name, and counts how often it was begun.
+HOLDS = r"""
+int linkat(int from, const char *name, int to, const char *to_name, int flags)
+{
+    int (*real)(int, const char *, int, const char *, int) = dlsym(RTLD_NEXT, "linkat");
+    char path[4096];
+    if (strncmp(name, ".doctor-", 8) == 0) {
+        snprintf(path, sizeof(path), "%s/begun", getenv("HOLD"));
+        int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        if (write(fd, "x", 1) != 1) abort();
+        close(fd);
+        hold();
+    }
+    return real(from, name, to, to_name, flags);
+}
+"""
+
+
+@needs_compiler
+def test_a_shared_root_that_hangs_is_tested_once(tmp_path):
+    """However many ask: they wait for the same test, and whoever comes after it is late hears that at once."""
+    with FakeRay(state=tmp_path / "ray") as ray:
+        argusd = Argusd(tmp_path, ray.url)
+        argusd.env = held(tmp_path, HOLDS)
+        with argusd:
+            said = becomes(argusd, "root_test", "ill")
+            assert said["code"] == "doctor_rootprobe_late" and said["args"] == {"seconds": 10}, said
+            for _ in range(20):
+                seen = own(argusd)
+                assert seen["root_test"]["state"] == "ill" and seen["state_room"]["state"] == "unknown"
+            assert (tmp_path / "begun").read_bytes() == b"x"
+            (tmp_path / "free").touch()
+            becomes(argusd, "root_test", "well")
+            assert not list((argusd.root / "argus").glob(".doctor-*"))
+
+
+def test_a_token_that_ends_soon(w):
+    assert w.call("POST", "/v1/tokens", {"name": "ci", "role": "viewer", "expires": "1h"}, token="user").status == 201
+    said = own(w)["tokens"]
+    assert said["state"] == "soon" and "'ci' of alice" in said["text"] and said["args"]["n"] == 1, said
+
+
+def test_a_disk_that_is_nearly_full(tmp_path):
+    disk = tmp_path / "disk"
+    with (
+        small_disk(disk, "200m"),
+        FakeRay(state=tmp_path / "ray") as ray,
+        Argusd(tmp_path, ray.url, state_dir=disk / "state") as argusd,
+    ):
+        becomes(argusd, "state_room", "well")
+        room = os.statvfs(disk)
+        (disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_frsize - (8 << 20)))
+        assert str(argusd.state_dir) in becomes(argusd, "state_room", "ill")["text"]
+        (disk / "ballast").unlink()
+        becomes(argusd, "state_room", "well")
+
+
+def test_a_receiver_that_takes_nothing(tmp_path):
+    with Receiver() as hook, house(tmp_path, {"hook": f'kind: webhook, url: "{hook.url}"'}) as argusd:
+        hook.answer = (500, b"no")
+        assert argusd.call("POST", "/v1/receivers/hook:test").status < 300
+        assert "'hook' has taken no message since" in becomes(argusd, "receivers", "ill")["text"]
+        hook.answer = (200, b"{}")
+        assert argusd.call("POST", "/v1/receivers/hook:test").status < 300
+        becomes(argusd, "receivers", "well")
+
+
+@needs_compiler
+def test_a_machine_s_clock(tmp_path):
+    with small_disk(tmp_path / "disk", "100m"), Receiver() as hook, Machine(tmp_path, hook) as argusd:
+        becomes(argusd, "clocks", "well")
+        argusd.clock.jump(100)
+        assert "the clock of head is" in becomes(argusd, "clocks", "ill")["text"]

@@ -241,3 +241,96 @@ def test_secrets_that_cannot_be_read(hook, tmp_path, monkeypatch, text):
     assert done.stdout == "on\n"
     assert f"the job's secrets could not be read from {path}: " in done.stderr
     assert "canary" not in done.stderr
+
+
+# verl 0.9.1's way of using RL-Insight, and an RL-Insight whose server takes the connection and never answers.
+HANGING_INSIGHT = """
+import os
+from contextlib import contextmanager
+from threading import Event
+
+
+class RLInsightLogger:
+    _init_done = False
+
+    def __init__(self, project_name, experiment_name, config=None):
+        self._ensure_rl_insight_init()
+
+    @classmethod
+    def enabled(cls):
+        return os.environ.get("VERL_RL_INSIGHT_ENABLE") == "1"
+
+    @classmethod
+    def _ensure_rl_insight_init(cls):
+        if not cls._init_done:
+            if os.environ["INSIGHT"] == "hangs":
+                Event().wait()
+            if os.environ["INSIGHT"] == "fails":
+                raise SystemExit("no server")
+            cls._init_done = True
+
+    @classmethod
+    @contextmanager
+    def trace_state(cls, name, *, state_lane_id=None):
+        cls._ensure_rl_insight_init()
+        print("timed", name, flush=True)
+        yield
+
+    @classmethod
+    def trace_span(cls, name, *, start_time_ns, end_time_ns):
+        cls._ensure_rl_insight_init()
+
+    @classmethod
+    def log(cls, data, step):
+        cls._ensure_rl_insight_init()
+        print("told", step, flush=True)
+
+    @classmethod
+    def finish(cls):
+        print("finished", flush=True)
+
+
+class Tracking:
+    def __init__(self, project_name, experiment_name, default_backend="console", config=None):
+        self.logger = {}
+        if "rl_insight" in default_backend:
+            self.logger["rl_insight"] = RLInsightLogger(project_name, experiment_name, config)
+
+    def log(self, data, step):
+        for logger in self.logger.values():
+            logger.log(data=data, step=step)
+"""
+INSIGHT_TRAINING = """
+import os
+from verl.utils.tracking import RLInsightLogger, Tracking
+if os.environ["INSIGHT_IN"] == "trainer":
+    tracking = Tracking("p", "e", default_backend=["console", "rl_insight"])
+for step in range(1, 4):
+    with RLInsightLogger.trace_state("step", state_lane_id="rank_0"):
+        RLInsightLogger.trace_span("part", start_time_ns=1, end_time_ns=2)
+    if os.environ["INSIGHT_IN"] == "trainer":
+        tracking.log({"a": step}, step)
+print("trained", flush=True)
+if os.environ["INSIGHT"] == "hangs":
+    os._exit(0)  # its end waits for trackers, which is another matter
+"""
+
+
+@pytest.mark.parametrize("place", ["trainer", "worker"])
+@pytest.mark.parametrize("way", ["works", "hangs", "fails"])
+def test_an_insight_that_hangs_stalls_no_training(hook, tmp_path, monkeypatch, way, place):
+    """Neither where its logger is made, nor in the processes that only time their steps with it."""
+    utils = tmp_path / "site/verl/utils"
+    utils.mkdir(parents=True)
+    for package in (utils, utils.parent):
+        (package / "__init__.py").touch()
+    (utils / "tracking.py").write_text(HANGING_INSIGHT)
+    for key, value in {"ARGUS_TRACKERS": "guarded", "VERL_RL_INSIGHT_ENABLE": "1"}.items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setenv("INSIGHT", way)
+    monkeypatch.setenv("INSIGHT_IN", place)
+    said = run(sys.executable, hook, tmp_path / "site", code=INSIGHT_TRAINING).stdout.splitlines()
+    assert "trained" in said
+    told = [line for line in said if line.startswith(("told", "finished"))]
+    assert told == (["told 1", "told 2", "told 3", "finished"] if (way, place) == ("works", "trainer") else [])
+    assert way == "works" or not any(line.startswith("timed") for line in said)

@@ -41,6 +41,7 @@ struct cluster {
     bool too_old; /* Ray has no token authentication, and argus.yaml asks for it */
     usec_t answered_at, asked_since, version_at; /* monotonic */
     usec_t silent_since;                         /* wall; 0 = it answers */
+    usec_t up_since;                             /* wall; of the last time that it went up */
     char *version, *session, *head_ip, *head_id;
     char why_ray[JOB_REASON_TEXT_MAX]; /* arguments of ray_unreachable; "" = it answers */
     struct cluster_node *nodes;
@@ -73,6 +74,11 @@ bool cluster_has_foreign(const struct cluster *c, const char *ray_id)
 bool cluster_is_up(const struct cluster *c)
 {
     return c->up;
+}
+
+usec_t cluster_up_since(const struct cluster *c)
+{
+    return c->up ? c->up_since : 0;
 }
 
 bool cluster_root_is_ok(const struct cluster *c)
@@ -196,9 +202,16 @@ const char *cluster_root_mark(const struct cluster *c)
 void cluster_why_not(const struct cluster *c, const char **ret_code, const char **ret_text)
 {
     *ret_code = *ret_text = "";
-    if (!rootwatch_is_ok(c->root)) {
+    if (!rootwatch_is_ok(c->root))
         rootwatch_why(c->root, ret_code, ret_text);
-    } else if (!c->up) {
+    else
+        cluster_ray_why(c, ret_code, ret_text);
+}
+
+void cluster_ray_why(const struct cluster *c, const char **ret_code, const char **ret_text)
+{
+    *ret_code = *ret_text = "";
+    if (!c->up) {
         *ret_code = "ray_unreachable";
         *ret_text = *c->why_ray ? c->why_ray : "{}";
     } else if (c->too_old) {
@@ -479,6 +492,7 @@ static void go_up(struct cluster *c)
     if (c->up)
         return;
     c->up = true;
+    c->up_since = clock_wall();
     c->why_ray[0] = 0;
     log_info("ray", "Ray answers at '%s'", c->settings->ray_address);
     static const struct access_thing thing = {.kind = ACCESS_KIND_CLUSTER};

@@ -66,6 +66,8 @@ uint64_t cluster_generation(const struct cluster *c);
 const char *cluster_root_mark(const struct cluster *c);
 
 bool cluster_is_up(const struct cluster *c); /* Ray answered lately */
+/* Since when it has answered without a break under our eyes (wall); 0: it does not. */
+usec_t cluster_up_since(const struct cluster *c);
 bool cluster_root_is_ok(const struct cluster *c);
 bool cluster_root_is_known(const struct cluster *c); /* it was checked at least once */
 /* It was checked and cannot be used; false while the first check runs. */
@@ -81,6 +83,8 @@ must_check int cluster_check_root_answers(const struct cluster *c, struct err *e
 void cluster_root_why(const struct cluster *c, const char **ret_code, const char **ret_text);
 /* Why nothing may start, as a message; "" when all is well. Borrowed. */
 void cluster_why_not(const struct cluster *c, const char **ret_code, const char **ret_text);
+/* The same of Ray alone, whatever the shared root does. */
+void cluster_ray_why(const struct cluster *c, const char **ret_code, const char **ret_text);
 /* Texts are "" until Ray answered once. Borrowed. */
 const char *cluster_ray_version(const struct cluster *c);
 const char *cluster_session(const struct cluster *c);

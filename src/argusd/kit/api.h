@@ -38,6 +38,7 @@ struct backups;
 struct changes;
 struct checkpoints;
 struct curves_kept;
+struct doctor_look;
 struct preflights;
 struct simulations;
 struct ownsettings;
@@ -100,8 +101,9 @@ struct api {
     struct preflights *preflights;
     struct drytrials *drytrials;
     struct tails *tails;
-    struct turns searches; /* in logs */
-    struct turns families; /* of jobs, that are asked for */
+    struct turns searches;      /* in logs */
+    struct turns families;      /* of jobs, that are asked for */
+    struct doctor_look *doctor; /* of the doctor, under way; NULL: none is */
     struct curves_kept *curves;
     struct sampler *sampler;
     struct ray_client *ray;

@@ -52,6 +52,7 @@ extern const struct message_family message_pipe; /* pipelines, runs, schedules *
 extern const struct message_family message_serve;    /* services, Ray Serve */
 extern const struct message_family message_notebook; /* notebooks, their door */
 extern const struct message_family message_ops;      /* plans, their steps */
+extern const struct message_family message_doctor;   /* what argusd finds of itself */
 extern const struct message_family message_now;      /* not now, perhaps later */
 extern const struct message_family message_job;      /* what happens to a job: start, run, end */
 extern const struct message_family message_training; /* a training: its alerts, its step */

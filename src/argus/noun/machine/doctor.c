@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.c - are the services beside argusd well: each of a file of checks is asked over HTTP.
+/* doctor.c - is argusd well, as it finds itself (GET /v1/doctor); with --services the services
+ * beside it: each of a file of checks is asked over HTTP.
  *
  * The file is the list (deploy/observe/health.yaml has all that deploy/observe can bring up): what
  * a site does not have, its copy leaves out. Nothing of ours is sent there, no token and no body,
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argus/cli/ask.h"
 #include "argus/net/client.h"
 #include "argus/show/table.h"
 #include "base/doc/doc.h"
@@ -39,6 +41,12 @@ static const struct column DOCTOR_COLUMNS[] = {
     {.title = "say_state", .key = "state"},
     {.title = "say_url", .flags = COLUMN_FLEX, .least = 12, .key = "url", .rank = 2},
     {.title = "say_reason", .key = "reason", .flags = COLUMN_ROOM},
+    {.title = "say_advice", .key = "fix", .flags = COLUMN_FLEX, .least = 20, .rank = 1},
+};
+static const struct column DOCTOR_OWN[] = {
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 8, .key = "name"},
+    {.title = "say_state", .key = "state"},
+    {.title = "say_reason", .key = "text", .flags = COLUMN_ROOM},
     {.title = "say_advice", .key = "fix", .flags = COLUMN_FLEX, .least = 20, .rank = 1},
 };
 
@@ -125,6 +133,19 @@ static int doctor_check_all(const struct node *root, json_t *rows, struct err *e
     return ill;
 }
 
+static void doctor_show_table(struct cli *cli,
+                              const struct doctor_opts *o,
+                              struct table *t,
+                              const json_t *rows)
+{
+    struct when w = cli_when(cli, false);
+    size_t i;
+    json_t *row;
+    json_array_foreach (rows, i, row)
+        table_add_item(t, row, &w);
+    (void)table_print(t, &cli->term, o->output == OUTPUT_WIDE, cli->out); /* reason and fix stay */
+}
+
 static void doctor_show(struct cli *cli, const struct doctor_opts *o, json_t *rows)
 {
     if (o->output >= OUTPUT_JSON) {
@@ -132,13 +153,27 @@ static void doctor_show(struct cli *cli, const struct doctor_opts *o, json_t *ro
         cli_emit(cli, page, o->output);
         return;
     }
-    struct when w = cli_when(cli, false);
     _cleanup_(table_freep) struct table *t = table_new(DOCTOR_COLUMNS, array_len(DOCTOR_COLUMNS));
-    size_t i;
-    json_t *row;
-    json_array_foreach (rows, i, row)
-        table_add_item(t, row, &w);
-    (void)table_print(t, &cli->term, o->output == OUTPUT_WIDE, cli->out); /* reason and fix stay */
+    doctor_show_table(cli, o, t, rows);
+}
+
+/* What argusd finds of itself. */
+static int doctor_of_argusd(struct cli *cli, const struct doctor_opts *o, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *page = NULL;
+    _cleanup_(table_freep) struct table *t = NULL;
+    int r = cli_open(cli, err);
+    if (r == 0)
+        r = ask_send(cli, NULL, "/v1/doctor", NULL, 0, &page, err);
+    if (r < 0)
+        return r;
+    if (o->output >= OUTPUT_JSON) {
+        cli_emit(cli, page, o->output);
+    } else {
+        t = table_new(DOCTOR_OWN, array_len(DOCTOR_OWN));
+        doctor_show_table(cli, o, t, json_get_array(page, "checks"));
+    }
+    return json_is_true(json_object_get(page, "ill"));
 }
 
 static int doctor_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -150,7 +185,7 @@ static int doctor_run(struct cli *cli, void *opts, const struct strv *args, stru
     struct problems ps = {0};
     (void)args;
     if (!o->services)
-        return message_refuse(err, ERR_USAGE, "cli_doctor_services", MESSAGE_NO_ARGS);
+        return doctor_of_argusd(cli, o, err);
     int r = file_read_input(o->services, &text, err);
     if (r == 0 && doc_parse(buf_str(&text), text.len, true, &doc, &ps) < 0)
         r = problems_to_err(&ps, o->services, ERR_USAGE, err);
@@ -167,12 +202,17 @@ static const struct command DOCTOR_COMMANDS[] = {
     {
         .name = "doctor",
         .args = "",
-        .summary = "ask whether the services beside argusd are well",
-        .text = "Prometheus, Alertmanager, Grafana, MLflow and W&B as the file of --services names "
-                "them: each is asked at its address, and one that does not answer as it should "
-                "comes with what to do. The file is deploy/observe/health.yaml, or a copy with "
-                "those that there are and their addresses. Exit status 6 if one is away.",
-        .example = "argus doctor --services deploy/observe/health.yaml\tone line each",
+        .summary = "ask whether argusd is well, or the services beside it",
+        .text = "What argusd finds of itself, one line each with what to do, for admins: the "
+                "store, Ray, the shared root and a small test of it, the room on disks, clocks, "
+                "ports and versions of the machines, tokens that end soon, and receivers that take "
+                "no message. Exit status 1 if one is ill. With --services: Prometheus, "
+                "Alertmanager, Grafana, MLflow and W&B as the file of --services names them: each "
+                "is asked at its address, and one that does not answer as it should comes with "
+                "what to do. The file is deploy/observe/health.yaml, or a copy with those that "
+                "there are and their addresses. Exit status 6 if one is away.",
+        .example = "argus doctor\targusd itself\n"
+                   "argus doctor --services deploy/observe/health.yaml\tone line each",
         .opts = DOCTOR_OPTS,
         .n_opts = array_len(DOCTOR_OPTS),
         .opts_size = sizeof(struct doctor_opts),

@@ -5,7 +5,7 @@ import type { DrainPlan, Foreign, JobItem, Node } from "../../made/api";
 import { call } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { num, shape, visible } from "../../base/say";
-import { setQuery } from "../../base/url";
+import { go, setQuery } from "../../base/url";
 import { Loading } from "../../kit/blank";
 import { Choose, Field, Tick } from "../../kit/form";
 import { ask } from "../../kit/over";
@@ -221,31 +221,24 @@ export function drainNode(node: Node, jobs: Map<string, JobItem>) {
     });
 }
 
+/** As a plan: its page shows what the removal touches, step by step, and there it is applied. */
 export function removeNode(node: Node, jobs: Map<string, JobItem>) {
     const force = signal(false);
-    const busy = node.jobs.length + node.jobs_hidden;
     ask({
         title: w("r_title", node.name),
         act: w("r_go"),
-        isBad: true,
-        missing: () => (busy && !force.value ? w("r_jobs", busy) : ""),
-        cli: () => `argus node rm ${shell(node.name)}${force.value ? " --force" : ""}`,
+        cli: () => `argus ops plan remove_node --node ${shell(node.name)}${force.value ? " --force" : ""}`,
         body: (
             <>
                 <p>{w("r_text")}</p>
-                {busy > 0 && (
-                    <>
-                        <OnIt node={node} jobs={jobs} />
-                        <Tick label={w("r_force")} of={force} />
-                    </>
-                )}
+                {node.jobs.length + node.jobs_hidden > 0 && <OnIt node={node} jobs={jobs} />}
+                <Tick label={w("r_force")} of={force} />
             </>
         ),
         does: async () => {
-            await call("POST /v1/nodes/{name}:remove", { path: { name: node.name }, body: { force: force.value } });
-            setQuery({ node: null });
+            const plan = await call("POST /v1/ops/remove_node", { body: { node: node.name, force: force.value } });
+            go(`/ops?plan=${encodeURIComponent(plan.id)}`);
         },
-        done: w("r_done", node.name),
     });
 }
 

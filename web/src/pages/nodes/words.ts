@@ -107,16 +107,11 @@ export const w = words({
     // remove
     r_title: ["Remove {0}?", "移除 {0}？"],
     r_text: [
-        "Its Ray is stopped, and the machine and its host key are forgotten. Files on it stay. It can be added again.",
-        "将停止其 Ray，并删除登记与主机密钥；机器上的文件保留，可重新添加。",
+        "This makes a plan and shows it; nothing is done before it is applied. The machine then runs empty, its Ray is stopped, and the machine and its host key are forgotten. Files on it stay. It can be added again.",
+        "先生成计划并显示，执行之前不会有任何操作。执行后该机器排空、停止 Ray，并删除登记与主机密钥；机器上的文件保留，可重新添加。",
     ],
-    r_jobs: [
-        "{0} {0|job runs|jobs run} on it: drain the node first, or they fail.",
-        "仍有 {0} 个作业：请先排空，否则它们会失败。",
-    ],
-    r_force: ["Remove it although they fail", "强制移除，作业将失败"],
-    r_go: ["Remove the node", "移除节点"],
-    r_done: ["{0} is removed", "已移除 {0}"],
+    r_force: ["At once: its jobs fail, nothing is waited for", "立即移除：其作业将失败，不等待"],
+    r_go: ["Make the plan", "生成计划"],
     // add
     a_title: ["Add a machine", "添加机器"],
     a_text: [

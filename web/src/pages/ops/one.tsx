@@ -115,7 +115,7 @@ export function One({ id, again }: { id: string; again: () => void }) {
                             </button>
                         )}
                         {mayApply && (
-                            <button type="button" class="btn act" onClick={() => applyPlan(p, both)}>
+                            <button type="button" class="btn" onClick={() => applyPlan(p, both)}>
                                 {w("apply")}
                             </button>
                         )}
