@@ -11,7 +11,7 @@ static void check(const struct metric_record *r)
 {
     struct buf line = BUF_INIT(1 << 20);
     struct metric_record back = {0};
-    assert(r->n && r->n <= METRIC_VALUES_MAX && r->step >= 0);
+    assert((r->n || r->n_unread) && r->n <= METRIC_VALUES_MAX && r->step >= 0);
     metric_record_to_json(r, &line);
     assert(line.failed || metric_read_line(line.data, line.len - 1, &back) == METRIC_RECORD);
     assert(line.failed || back.step == r->step);

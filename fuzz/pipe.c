@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "core/pipe/pipe_jobs.h"
 #include "core/pipe/pipe_run.h"
 #include "fuzz.h"
 
@@ -36,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct problems ps = {0};
     struct pipe *p = NULL;
     if (pipe_read((const char *)data, size, &p, &ps) == 0) {
+        pipe_jobs_check(p, &ps);
         run_it(p);
         pipe_free(p);
     }

@@ -155,6 +155,10 @@ def prepare(a):
         IPYTHONDIR=str(ipython),
         JUPYTER_TOKEN=os.environ[TOKEN_ENV],
     )
+    # Where pip installs from; what the user says in a secret of that name goes before.
+    for name, value in (("PIP_INDEX_URL", a.pip_index_url), ("PIP_TRUSTED_HOST", a.pip_trusted_host)):
+        if value:
+            env.setdefault(name, value)
     return env
 
 
@@ -371,11 +375,17 @@ def run(a):
         shutil.rmtree(env["JUPYTER_RUNTIME_DIR"], ignore_errors=True)
 
 
-def main():
+def read_words(argv=None):
     ap = argparse.ArgumentParser(prog="argus_notebook")
     for name in ("name", "base", "home", "ports"):
         ap.add_argument(f"--{name}", required=True)
-    a = ap.parse_args()
+    for name in ("pip-index-url", "pip-trusted-host"):
+        ap.add_argument(f"--{name}")
+    return ap.parse_args(argv)
+
+
+def main():
+    a = read_words()
     if not os.environ.get(TOKEN_ENV):
         sys.exit("no token: this program is started by argusd, as the command of a notebook's job")
     use_python_with_lab()

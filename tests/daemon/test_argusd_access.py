@@ -168,6 +168,7 @@ ROUTES = {
     "GET /v1/pipeline-runs/{run}": ("/v1/pipeline-runs/RUN", SEE_JOB, None),
     "POST /v1/pipeline-runs/{run}:cancel": ("/v1/pipeline-runs/RUN:cancel", CHANGE_JOB, None),
     "POST /v1/pipeline-runs/{run}:retry": ("/v1/pipeline-runs/RUN:retry", CHANGE_JOB, {}),
+    "POST /v1/pipeline-runs/{run}:rollback": ("/v1/pipeline-runs/RUN:rollback", CHANGE_JOB, None),
     "POST /mcp": ("/mcp", TOKEN, {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
     "POST /v1/ops/drain_node": ("/v1/ops/drain_node", "uddddd" + "h", {"node": "none"}),
     "POST /v1/ops/remove_node": ("/v1/ops/remove_node", "uddddd" + "h", {"node": "none"}),

@@ -176,7 +176,10 @@ ROUTES = {
     ("GET", "/v1/service-applications"): ("/v1/service-applications", None),
     ("GET", "/v1/pipelines"): ("/v1/pipelines", None),
     ("GET", "/v1/pipelines/{name}"): ("/v1/pipelines/there?user=alice", None),
-    ("PUT", "/v1/pipelines/{name}"): ("/v1/pipelines/stored", {"name": "stored", "steps": {"a": {"with": {}}}}),
+    ("PUT", "/v1/pipelines/{name}"): (
+        "/v1/pipelines/stored",
+        {"name": "stored", "steps": {"a": {"with": {"workload": "ray"}}}},
+    ),
     ("DELETE", "/v1/pipelines/{name}"): ("/v1/pipelines/MADE_PIPELINE", None),
     ("POST", "/v1/pipelines/{name}:run"): ("/v1/pipelines/there:run?user=alice", {}),
     ("POST", "/v1/pipelines/{name}:schedule"): ("/v1/pipelines/there:schedule?user=alice", {"cron": "@yearly"}),
@@ -184,6 +187,7 @@ ROUTES = {
     ("GET", "/v1/pipeline-runs/{run}"): ("/v1/pipeline-runs/FAILED_RUN", None),
     ("POST", "/v1/pipeline-runs/{run}:cancel"): ("/v1/pipeline-runs/FAILED_RUN:cancel", None),
     ("POST", "/v1/pipeline-runs/{run}:retry"): ("/v1/pipeline-runs/FAILED_RUN:retry", {}),
+    ("POST", "/v1/pipeline-runs/{run}:rollback"): ("/v1/pipeline-runs/FAILED_RUN:rollback", None),
     ("GET", "/v1/snapshots"): ("/v1/snapshots", None),
     ("POST", "/v1/snapshots"): ("/v1/snapshots", {"name": "NEW", "hash": "CONTENT"}),
     ("GET", "/v1/snapshots/{name}"): ("/v1/snapshots/there@1", None),
@@ -211,11 +215,11 @@ ROUTES = {
     ("PATCH", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/MADE_RULE", {"off": True}),
     ("DELETE", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/MADE_RULE", None),
     ("GET", "/v1/receivers"): ("/v1/receivers", None),
+    ("GET", "/v1/doctor"): ("/v1/doctor", None),
     ("POST", "/v1/receivers/{receiver}:test"): ("/v1/receivers/ops:test", None),
     ("GET", "/v1/uploads"): ("/v1/uploads", None),
     ("POST", "/v1/uploads"): ("/v1/uploads", {"name": "x", "bytes": 3}),
     ("GET", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
-    ("GET", "/v1/doctor"): ("/v1/doctor", None),
     ("PUT", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD?offset=0", None),
     ("DELETE", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
     ("GET", "/v1/events:verify"): ("/v1/events:verify", None),
@@ -483,11 +487,10 @@ def test_the_table_is_whole(w):
 
 
 def test_every_name_in_a_path_has_an_example(w):
-    for path, item in w.api["paths"].items():
-        for method, operation in item.items():
-            names = [p for p in operation["parameters"] if p["in"] == "path"]
-            assert len(names) == path.count("{")
-            assert all(p["example"] for p in names), (method, path)
+    for (method, path), operation in operations(w.api).items():
+        names = [p for p in operation["parameters"] if p["in"] == "path"]
+        assert len(names) == path.count("{")
+        assert all(p["example"] for p in names), (method, path)
 
 
 def test_every_schema_is_closed(w):
@@ -510,6 +513,8 @@ def test_each_role(w, route):
                 assert (reply.status, reply.json()["code"]) == (503, "serve_not_ready"), reply
             elif route[1].endswith(":open"):  # tests/daemon/test_notebooks.py has a door
                 assert (reply.status, reply.json()["code"]) == (503, "notebooks_off"), reply
+            elif route[1].endswith("{run}:rollback"):  # tests/daemon/test_pipes_deploy.py has one that deployed
+                assert (reply.status, reply.json()["code"]) == (409, "pipe_rollback_none"), reply
             elif route[1].endswith("/restart_ray_head"):  # tests/daemon/test_ops.py has one of ours
                 assert (reply.status, reply.json()["code"]) == (409, "ops_head_not_ours"), reply
             else:
@@ -524,12 +529,10 @@ def test_each_role(w, route):
 def test_live_replies_match_the_schema(w, route):
     path = ROUTES[route][0]
     reply = w.call(route, "admin")
-    if path.endswith((":ask", ":open", "/restart_ray_head")):
-        pytest.skip("nothing is ready: test_services.py, test_notebooks.py and test_ops.py have an answer")
-    operation = operations(w.api)[route]
-    answers = operation["responses"]
-    good = next(v for k, v in answers.items() if k.startswith("2"))
-    kinds = good.get("content", {})
+    if path.endswith((":ask", ":open", "_RUN:rollback", "/restart_ray_head")):
+        pytest.skip("nothing is ready: test_services.py, test_notebooks.py, test_pipes_deploy.py and test_ops.py do it")
+    answers = operations(w.api)[route]["responses"]
+    kinds = next(v for k, v in answers.items() if k.startswith("2")).get("content", {})
     assert not kinds or reply.headers["Content-Type"].split(";")[0] in [k.split(";")[0] for k in kinds]
     schema = kinds.get("application/json", {}).get("schema")
     if schema and "dry_run" not in path:

@@ -84,6 +84,18 @@ def test_a_job_of_its_own_judges_and_the_last_checkpoint_of_a_training_that_is_o
     until(lambda: judged(t)[10] == ("done", "apart-eval-10", {"eval/score": 0.25}), "what it told stands there")
 
 
+def test_what_main_eval_prints_stands_with_the_checkpoint(argusd):
+    """A dict as Python prints it, without a step."""
+    says = """print("{'test_score/toy/sums': np.float64(0.25), 'test_score/toy/words': 1}")"""
+    spec = {"workload": "ray", "n_gpus_per_node": 0, "entrypoint": ["python3", "-c", says]}
+    t = standin.Training(argusd, eval_on_save=spec)
+    t.save(10)
+    until(lambda: judged(t).get(10, ("",))[0] not in (None, "", "submitted"), "it is judged")
+    state, _, values = judged(t)[10]
+    assert (state, values) == ("done", {"eval/test_score/toy/sums": 0.25, "eval/test_score/toy/words": 1})
+    argusd.stop_job(t.id)
+
+
 @pytest.mark.parametrize(("code", "state"), [(0, "silent"), (3, "failed")])
 def test_an_eval_that_tells_nothing_or_fails(argusd, code, state):
     spec = {"workload": "ray", "n_gpus_per_node": 0, "entrypoint": ["bash", "-c", f"exit {code}"]}

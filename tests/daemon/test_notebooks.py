@@ -14,6 +14,8 @@ import pytest
 from fakeray import FakeRay
 from figurebed import Page
 from ports import free_port
+from receiver import Receiver
+from rulebed import Watch, rules_yaml
 
 from argusd import PROGRAMS, Argusd, needs_argusd, until
 
@@ -27,7 +29,7 @@ import argparse
 ap = argparse.ArgumentParser()
 for n in ("name", "base", "home", "ports"):
     ap.add_argument("--" + n)
-a = ap.parse_args()
+a, _ = ap.parse_known_args()
 TOKEN = os.environ["ARGUS_NOTEBOOK_TOKEN"]
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -75,8 +77,8 @@ def machines():
 
 
 class Bed:
-    def __init__(self, home, kind=Argusd):
-        self.home, self.kind = home, kind
+    def __init__(self, home, kind=Argusd, more="", keys=""):
+        self.home, self.kind, self.more, self.keys = home, kind, more, keys
         self.ray = FakeRay("2.60.0", nodes=machines(), state=home / "ray")
 
     def __enter__(self):
@@ -85,8 +87,8 @@ class Bed:
         self.host = f"localhost:{self.door}"
         ports = free_port()
         more = (
-            f"notebooks: {{listen: '127.0.0.1:{self.door}', url: 'http://{self.host}'}}\n"
-            f"ports: {{notebook: {ports}-{ports + 20}}}"
+            f"notebooks: {{listen: '127.0.0.1:{self.door}', url: 'http://{self.host}'{self.keys}}}\n"
+            f"ports: {{notebook: {ports}-{ports + 20}}}\n{self.more}"
         )
         self.argusd = self.kind(self.home, self.ray.url, more=more)
         self.argusd.__enter__()
@@ -296,6 +298,56 @@ def test_kill_nine_makes_one_job_and_loses_none(bed):
     bed.wait("READY", "killed")
     assert bed.page("killed")["job"] == page["job"] and bed.ask(to, cookie)[0] == 200
     bed.gone("killed")
+
+
+PREPARED = """
+import json, pathlib, sys
+sys.path.insert(0, sys.argv.pop(1))
+import argus_notebook as tool
+tool.make_overlay = lambda home: pathlib.Path(home)  # a virtual environment takes seconds, and is no part of this
+env = tool.prepare(tool.read_words())
+print(json.dumps({k: v for k, v in env.items() if k.startswith("PIP_")}))
+"""
+
+
+def prepared(home, words, **env):
+    lib = pathlib.Path(__file__).resolve().parents[2] / "lib"
+    words = [*words, "--home", home]  # the last one counts
+    env = {"PATH": os.environ["PATH"], "ARGUS_NOTEBOOK_TOKEN": "t", **env}
+    argv = [sys.executable, "-c", PREPARED, lib, *words]
+    return json.loads(subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout)
+
+
+def test_pip_installs_from_the_mirror_of_argus_yaml(tmp_path):
+    """By the command of the lease, in the environment of its cells; a user's own word goes before."""
+    url, host = "https://mirror.example.org/simple", "mirror.example.org"
+    with Bed(tmp_path, keys=f", pip_index_url: '{url}', pip_trusted_host: {host}") as bed:
+        bed.start()
+        job = bed.wait("READY")["job"]
+        words = bed.argusd.job(job)["resolved_spec"]["entrypoint"][2:]
+        assert words[-4:] == ["--pip-index-url", url, "--pip-trusted-host", host]
+        assert prepared(tmp_path / "home", words) == {"PIP_INDEX_URL": url, "PIP_TRUSTED_HOST": host}
+        own = prepared(tmp_path / "home", words, PIP_INDEX_URL="https://own.example.org")
+        assert own == {"PIP_INDEX_URL": "https://own.example.org", "PIP_TRUSTED_HOST": host}
+        assert prepared(tmp_path / "home", words[:-4]) == {}
+        bed.gone("main")
+
+
+def test_who_hears_before_an_idle_one_is_stopped(tmp_path):
+    """A message while there is time left; a notebook that is kept ends the alert."""
+    with Receiver() as hook, Bed(tmp_path, more=rules_yaml(hook, "")) as bed:
+        w = Watch(bed.argusd, hook)
+        home = bed.argusd.root / "users/alice"
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "quiet").write_text("3600")
+        begun = w.begin()
+        bed.start("quiet", idle="4m", cpus=2)
+        said = w.hears("notebook_idle", begun)
+        assert said["text"].startswith("notebook 'quiet' of alice is not used, and is stopped in "), said
+        assert bed.page("quiet")["state"] == "READY"
+        assert bed.call("POST", "/v1/notebooks/quiet:extend", {"for": "1h"}).status == 200
+        w.ends("notebook_idle")
+        bed.gone("quiet")
 
 
 def test_a_revoked_token_shuts_the_door(bed, mine):

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from fakeray import FakeRay
 from preload import needs_compiler
 from programs import PROGRAMS
+from rulebed import watched
 from wallclock import WallClock
 
 from argusd import Argusd, needs_argusd, until
@@ -103,6 +105,21 @@ def test_a_chain(argusd):
     assert {e["kind"] for e in mine} == {"pipeline_started", "pipeline_step", "pipeline_job", "pipeline_ended"}
 
 
+@pytest.mark.parametrize(("least", "state"), [(0.25, "SUCCEEDED"), (0.5, "FAILED")])
+def test_a_check_of_what_main_eval_printed(argusd, least, state):
+    """A dict as Python prints it is the metrics of the step."""
+    says = """print("{'test_score/openai/gsm8k': np.float64(0.25)}")"""
+    that = f"${{{{ steps.eval.metrics['test_score/openai/gsm8k'] >= {least} }}}}"
+    steps = {
+        "eval": {"with": {"workload": "ray", "entrypoint": ["python3", "-c", says]}},
+        "good": {"uses": "check", "with": {"that": that}},
+    }
+    assert argusd.call("PUT", "/v1/pipelines/scores", {"name": "scores", "steps": steps}, token="user").status < 300
+    page = over(argusd, begin(argusd, "scores"))
+    assert (states(page)["eval"], page["state"]) == ("SUCCEEDED", state), json.dumps(page, indent=1)
+    assert step_of(page, "eval")["left"]["metrics"] == {"test_score/openai/gsm8k": 0.25}
+
+
 def test_a_check_that_is_not_true_ends_it(argusd):
     store(argusd, CHAIN)
     page = over(argusd, begin(argusd, "chain", params={"word": "w", "times": "1"}))
@@ -111,6 +128,25 @@ def test_a_check_that_is_not_true_ends_it(argusd):
     reason = step_of(page, "good")["reason"]
     assert reason["code"] == "pipe_check_false" and reason["args"] == {"else": "too few"}
     assert step_of(page, "last")["reason"]["code"] == "pipe_before_failed"
+
+
+def test_a_run_that_failed_is_told(tmp_path):
+    """With the step and its job, in the incident of that job; its owner sees it, others do not."""
+    with watched(tmp_path, "pipeline_failed: {keep: 3s}") as w:
+        assert w.argusd.call("POST", "/v1/users", {"name": "bob", "role": "user"}).status == 201
+        bob = w.argusd.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
+        store(w.argusd, "name: ill\nsteps: {a: {with: {workload: ray, entrypoint: exit 3}}}\n")
+        begun = w.begin()
+        run = begin(w.argusd, "ill")
+        told = w.hears("pipeline_failed", begun, run)
+        job = step_of(over(w.argusd, run), "a")["job"]
+        assert told["text"] == f"run '{run}' of alice's pipeline has failed: step 'a' has failed: job '{job}'"
+        (alert,) = w.alerts("pipeline_failed", "all", run)
+        assert alert["incident"] == w.alerts("job_failed", "all", job)[0]["incident"]
+        for token, n in (("user", 1), (bob, 0)):
+            rows = w.argusd.call("GET", "/v1/alerts?state=all", token=token).json()["alerts"]
+            assert len([a for a in rows if a["rule"] == "pipeline_failed"]) == n
+        w.ends("pipeline_failed", run)
 
 
 def test_the_same_inputs_are_not_run_again(argusd):
@@ -244,11 +280,19 @@ def test_a_changed_file_makes_its_step_run(argusd):
     (code / "main.py").write_text("print(12)\n")
     plan, would = planned(argusd, path)
     assert would == {"a": "run", "b": "reuse"} and plan["steps"][0]["reason"]["code"] == "pipe_plan_content"
+    (change,) = plan["steps"][0]["changes"]
+    assert change["key"] == str(code) and plan["steps"][1]["changes"] == []
+    assert re.fullmatch(r'"[0-9a-f]{12}"', change["from"]) and re.fullmatch(r'"[0-9a-f]{12}"', change["to"]), change
+    assert change["from"] != change["to"]
+    assert f"a {code}: {change['from']} -> {change['to']}" in cli(argusd, "pipe", "run", "plain", "--dry-run").stdout
     page = over(argusd, begin(argusd, "plain"))
     assert not step_of(page, "a")["cached"] and step_of(page, "b")["cached"]
     shutil.rmtree(code)
     plan, _ = planned(argusd, path)
     assert plan["steps"][0]["paths"][0]["state"] == "missing"
+    assert [(c["key"], c["from"], c["to"]) for c in plan["steps"][0]["changes"]] == [
+        (str(code), change["to"], '"missing"')
+    ]
     assert f"{code}: missing" in cli(argusd, "pipe", "run", "plain", "--dry-run").stdout
 
 
@@ -442,6 +486,23 @@ def test_a_step_that_takes_too_long(argusd, tmp_path):
     assert argusd.job(step_of(page, "a")["job"])["reason"]["code"] == "pipe_step_timeout"
 
 
+WRONG_JOBS = """\
+name: wrong
+params: {t: {default: 1h}}
+steps:
+  a:
+    with:
+      workload: ray
+      entrypont: ls
+      nnodes: many
+      timeout: "${{ params.t }}"
+      checkpoint: none
+      restart: {maxx: 1, backoff: "${{ params.t }}"}
+      pool: ["${{ params.t }}", b]
+  b: {with: {}}
+"""
+
+
 def test_mistakes_are_told_with_their_places(argusd):
     text = 'name: wrong\nsteps:\n  a:\n    needs: [tran]\n    with: {x: "${{ params.y }}"}\n  train: {with: {}}\n'
     reply = argusd.call("PUT", "/v1/pipelines/wrong", text, token="user")
@@ -449,6 +510,16 @@ def test_mistakes_are_told_with_their_places(argusd):
     assert reply.status == 422
     assert told == [("pipe_step_unknown", 3, "steps.a.needs"), ("pipe_ref_unknown", 5, "steps.a.with")]
     assert reply.json()["problems"][0]["hint"] == "did you mean 'train'"
+    reply = argusd.call("PUT", "/v1/pipelines/wrong", WRONG_JOBS, token="user")
+    told = sorted((p["line"], p["code"], p["field"]) for p in reply.json()["problems"])
+    assert reply.status == 422
+    assert told == [
+        (7, "unknown_key", "steps.a.with.entrypont"),
+        (8, "not_whole", "steps.a.with.nnodes"),
+        (11, "unknown_key", "steps.a.with.restart.maxx"),
+        (13, "key_missing", "steps.b.with.workload"),
+    ]
+    assert all(p["column"] for p in reply.json()["problems"]), reply.json()
     store(argusd, CHAIN)
     assert begin(argusd, "chain", status=422)["problems"][0]["code"] == "pipe_param_missing"
     # What only the submit finds is why the step failed.
@@ -456,6 +527,31 @@ def test_mistakes_are_told_with_their_places(argusd):
     page = over(argusd, begin(argusd, "bad"))
     assert page["state"] == "FAILED" and step_of(page, "a")["job"] is None
     assert step_of(page, "a")["reason"]["code"] == "workload_needs"
+
+
+def test_what_a_preset_does_not_take_is_told_before_anything_runs(argusd):
+    """A key that is neither a hole nor of the JobSpec, a value of the wrong type; expressions may become anything."""
+    preset = "holes: {steps: {type: integer, required: true}}\nspec: {workload: ray, entrypoint: echo x${hole:steps}}\n"
+    reply = argusd.call("PUT", "/v1/presets/taken", preset, token="user")
+    assert reply.status in (200, 201), reply
+    text = "name: filled\nparams: {n: {default: 1h}}\nsteps:\n  a:\n    with: {workload: ray, entrypoint: echo begun}\n"
+    step = "  b:\n    needs: [a]\n    with:\n      preset: taken\n"
+    for keys, told in (
+        ("      stepz: 3\n      steps: 1\n", [(10, "preset_key_unknown", "steps.b.with.stepz")]),
+        ("      steps: many\n", [(10, "hole_not_of_type", "steps.b.with.steps")]),
+        ("      nnodes: 1\n", [(9, "holes_missing", "steps.b.with.preset")]),
+        ("      steps: 1\n      nnodes: many\n", [(9, "not_whole", "steps.b.with.nnodes")]),
+    ):
+        store(argusd, text + step + keys)
+        problems = begin(argusd, "filled", status=422)["problems"]
+        assert [(p["line"], p["code"], p["field"]) for p in problems] == told, keys
+    store(argusd, text + step.replace("taken", "nowhere"))
+    (problem,) = begin(argusd, "filled", status=422)["problems"]
+    assert (problem["line"], problem["field"]) == (9, "steps.b.with.preset"), problem
+    assert argusd.call("GET", "/v1/pipeline-runs?pipeline=filled", token="user").json()["runs"] == []
+    store(argusd, text + step + "      steps: \"${{ params.n }}\"\n      timeout: \"${{ params.n }}\"\n")
+    page = over(argusd, begin(argusd, "filled"))
+    assert (page["state"], step_of(page, "b")["reason"]["code"]) == ("FAILED", "hole_not_of_type"), page
 
 
 def test_who_sees_and_changes_it(argusd):

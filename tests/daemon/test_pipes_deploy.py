@@ -115,6 +115,39 @@ def test_another_service_of_that_name_and_number_does_not_stand_in(bed):
     bed.argusd.call("DELETE", "/v1/services/anew", token="user")
 
 
+def rolls_back(bed, run, token="user"):
+    return bed.argusd.call("POST", f"/v1/pipeline-runs/{run}:rollback", token=token)
+
+
+def test_what_a_run_deployed_goes_back(bed):
+    """Once: then its version has no traffic any more. A first version has none before it, and a run that an earlier
+    one stood in for has deployed nothing."""
+    store(bed, text("back"))
+    first = over(bed, begin(bed, "back"))["id"]
+    reply = rolls_back(bed, first)
+    assert (reply.status, reply.json()["code"]) == (404, "serve_no_previous"), reply
+    cached = over(bed, begin(bed, "back"))["id"]
+    reply = rolls_back(bed, cached)
+    assert (reply.status, reply.json()["code"]) == (409, "pipe_rollback_none"), reply
+    second = over(bed, begin(bed, "back", params={"limit": 8}))["id"]
+    assert bed.page("back")["current"] == 2
+    assert bed.argusd.call("POST", "/v1/users", {"name": "eve", "role": "user"}).status == 201
+    eve = bed.argusd.call("POST", "/v1/tokens", {"user": "eve"}).json()["token"]
+    assert rolls_back(bed, second, token=eve).status == 404 and bed.page("back")["current"] == 2
+    env = {"PATH": os.environ["PATH"], "HOME": str(bed.home), "ARGUS_URL": bed.argusd.url, "LANG": "C"}
+    env["ARGUS_TOKEN"] = bed.argusd.tokens["user"]
+    cli = [PROGRAMS["argus"], "pipe", "rollback", second]
+    said = subprocess.run(cli, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert said.returncode == 0 and f"run {second}: what it deployed goes back" in said.stderr, said
+    bed.wait("back", lambda p: p["current"] == 1 and not p["wanted"], "version 1 has the traffic again")
+    told = bed.argusd.get(f"/v1/events?kind=pipeline_rolled_back&object=pipeline/{second}/serve")["events"]
+    assert [e["actor"] for e in told] == ["alice"]
+    reply = rolls_back(bed, second)
+    assert (reply.status, reply.json()["code"]) == (409, "pipe_rollback_past"), reply
+    assert bed.page("back")["current"] == 1
+    bed.argusd.call("DELETE", "/v1/services/back", token="user")
+
+
 def lineage(bed, of):
     env = {"PATH": os.environ["PATH"], "HOME": str(bed.home), "ARGUS_URL": bed.argusd.url, "LANG": "C"}
     env["ARGUS_TOKEN"] = bed.argusd.tokens["user"]

@@ -134,7 +134,7 @@ def test_a_real_prometheus_scrapes_argusd(argusd, prometheus):
     assert prometheus.value("argus_build_info") == 1
     assert prometheus.value('argus_jobs_ended_total{state="FAILED"}') == 1
     rules = [r for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]]
-    assert len(rules) == 19
+    assert len(rules) == 22
     until(
         lambda: all(r["health"] == "ok" for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]),
         "every rule was evaluated",

@@ -243,6 +243,11 @@ struct access_thing alerts_thing(const struct alert *a)
     if (a->of == ALERT_OF_JOB)
         return (struct access_thing){
             .kind = ACCESS_KIND_JOB, .name = a->name, .owner = a->owner, .project = a->project};
+    if (a->of == ALERT_OF_PIPELINE)
+        return (struct access_thing){.kind = ACCESS_KIND_PIPELINE,
+                                     .name = a->name,
+                                     .owner = a->owner,
+                                     .project = a->project};
     if (a->of == ALERT_OF_QUOTA)
         return (struct access_thing){.kind = a->owner ? ACCESS_KIND_USER : ACCESS_KIND_PROJECT,
                                      .name = str_or(a->owner, str_or(a->project, a->name)),

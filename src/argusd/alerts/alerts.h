@@ -31,6 +31,9 @@ struct alerts_parts { /* all borrowed */
     /* How many services should answer and have no replica that does, and the first of them since
      * when: *ret_longest, which is 0 at first. */
     size_t (*services_down)(usec_t *ret_longest, void *arg);
+    /* The notebook whose lease is this job: its name, borrowed for the turn, and in *ret_left how
+     * long it has until it is stopped as idle, once its owner was warned; else 0. NULL: none. */
+    const char *(*notebook_of)(const char *job, usec_t *ret_left, void *arg);
     void *arg;
 };
 

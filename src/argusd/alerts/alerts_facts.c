@@ -161,8 +161,25 @@ static void job_rank_facts(const struct live *l, struct facts *f)
     fact_text(f, "rank_slow_says", l->extra.slow_rank_says);
 }
 
-/* What its GPUs do: the mean of all over the last minutes, and that of the one that works the least
- * and the most. Left out while not half of it is known. */
+/* Whether the notebook whose lease this job is will be stopped as idle. */
+static void job_notebook_facts(const struct alerts *as, const struct job *j, struct facts *f)
+{
+    usec_t left = 0;
+    bool may_be = str_eq(j->workload, "notebook") && as->p.notebook_of;
+    const char *name = may_be ? as->p.notebook_of(j->id, &left, as->p.arg) : NULL;
+    if (!name)
+        return;
+    if (j->state != JOB_RUNNING)
+        left = 0; /* what was told of a lease that goes is over: it may only wait to come back */
+    fact_text(f, "notebook", name);
+    fact_yes(f, "notebook_warned", left > 0);
+    if (left)
+        fact_number(f, "notebook_left", (double)left / (double)USEC_SEC);
+}
+
+/* What it does on its GPUs, of those that it shares its own part: the mean of all over the last
+ * minutes, and that of the one that works the least and the most. Left out while not half of it is
+ * known. */
 static void job_gpu_facts(const struct figures *fs,
                           const struct job *j,
                           usec_t now,
@@ -214,6 +231,7 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
     if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG))
         job_notify(as, l, j->flags & JOB_FLAG_UNKNOWN ? "unknown" : "hung", &notify);
     if (l->extra.verdict_says)
+    job_notebook_facts(as, j, &f);
         job_notify(as, l, "verdict", &notify);
     if (l->extra.alerts_say)
         job_notify(as, l, "metric", &notify);
@@ -507,8 +525,37 @@ static void see_job_event(struct alerts *as, struct live *l, const struct store_
 bool alerts_see_event(struct alerts *as, const struct store_event *row)
 {
     /* A job that has just been submitted is queued, too, but it came from no state. */
+/* A run of a pipeline has ended. It suspects the job that failed, so that both are one incident. */
+static void see_pipeline_event(struct alerts *as, const struct store_event *row)
+{
+    const char *slash = strchr(row->object, '/');
+    struct facts f = {0};
+    struct strv suspects = {0};
+    _cleanup_(json_unrefp) json_t *args = json_loads(str_or(row->text, "{}"), 0, NULL);
+    const char *job = json_get_str(args, "job", NULL);
+    if (job)
+        strv_addf(&suspects, "%s/%s", alert_of_names[ALERT_OF_JOB], job);
+    fact_text(&f, "user", row->owner);
+    fact_text(&f, "project", row->project);
+    fact_text(&f, "event", row->kind);
+    fact_text(&f, "from", row->from_state);
+    fact_text(&f, "to", row->to_state);
+    fact_reason(&f, row->reason_code, row->text);
+    struct alert_subject s = {.of = ALERT_OF_PIPELINE,
+                              .name = slash + 1,
+                              .owner = row->owner,
+                              .project = row->project,
+                              .suspects = &suspects};
+    alerts_see(as, &s, &f, clock_wall());
+    strv_release(&suspects);
+}
+
     bool ends = row->from_state && row->to_state && strcmp(row->from_state, row->to_state) != 0 &&
                 *end_word(row);
+    if (str_eq(row->kind, "pipeline_ended") && str_starts(str_or(row->object, ""), "pipeline/")) {
+        see_pipeline_event(as, row);
+        return true;
+    }
     if (!row->job || (!ends && !is_finding(row)))
         return false;
     struct live *l = jobs_find_any(as->p.jobs, row->job);

@@ -44,6 +44,11 @@ static const struct field keys[] = {
     {"notebooks.url", FIELD_STR, AT(notebooks_url),
      .doc = "how browsers reach that door: http(s)://HOST[:PORT], of another host name or address "
             "than argusd's own pages"},
+    {"notebooks.pip_index_url", FIELD_STR, AT(pip_index_url),
+     .doc = "where pip in notebooks installs from (PIP_INDEX_URL): http(s)://HOST/PATH, without a "
+            "password; default: as the machine has it"},
+    {"notebooks.pip_trusted_host", FIELD_STR, AT(pip_trusted_host),
+     .doc = "host of that index whose certificate pip does not check, HOST or HOST:PORT"},
     {"alerts", FIELD_NODE, AT(alerts_node),
      .doc = "receivers, routes, quiet hours, escalation and rules of alerts: docs/alerts.md"},
     {"agent.url", FIELD_STR, AT(agent.url),
@@ -381,6 +386,23 @@ static void check_listen(const struct settings *s, const struct node *root, stru
         settings_complain_of(root, ps, "tls", &err);
 }
 
+/* Both stand in the command of each notebook, which all who see its job can read. */
+static void check_pip(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    const char *url = s->pip_index_url, *trusted = s->pip_trusted_host;
+    const char *host = !url                          ? "x"
+                       : str_starts(url, "http://")  ? url + strlen("http://")
+                       : str_starts(url, "https://") ? url + strlen("https://")
+                                                     : "";
+    size_t end = strcspn(host, "/?#"); /* behind it '@' is no password: feed@view */
+    if (!end || memchr(host, '@', end) || host[strcspn(host, " \t\r\n")])
+        settings_complain(root, ps, "notebooks.pip_index_url", "conf_pip_index", MESSAGE_NO_ARGS);
+    static const char of_host[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:[]";
+    if (trusted && (!*trusted || *trusted == '-' || trusted[strspn(trusted, of_host)]))
+        settings_complain(root, ps, "notebooks.pip_trusted_host", "conf_pip_host", MESSAGE_NO_ARGS);
+}
+
 /* Pages of notebooks have an origin of their own. */
 static void check_notebooks(const struct settings *s, const struct node *root, struct problems *ps)
 {
@@ -548,6 +570,7 @@ static void check_together(struct settings *s, const struct node *root, struct p
     check_address(s, root, ps);
     check_listen(s, root, ps);
     check_notebooks(s, root, ps);
+    check_pip(s, root, ps);
     check_trackers(s, root, ps);
     check_agent(s, root, ps);
     check_second(s, root, ps);

@@ -46,6 +46,7 @@ struct settings {
     usec_t session_idle, session_longest;
     int64_t session_most;
     char *notebooks_listen, *notebooks_url; /* both or neither */
+    char *pip_index_url, *pip_trusted_host; /* of notebooks; NULL: as the machine has it */
     double submits_per_second;
     int64_t serve_port;
     int serve_gate;          /* enum serve_gate */

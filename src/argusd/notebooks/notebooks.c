@@ -123,7 +123,11 @@ static void notebook_submit(struct noted *x, usec_t now)
     _cleanup_(freep) char *lib = fsroot_lib_dir(a->settings->shared_root);
     _cleanup_(freep) char *tool = xasprintf("%s/argus_notebook.py", lib);
     _cleanup_(freep) char *home = jobspec_user_root(a->settings, x->n.owner);
-    const struct notebook_place at = {tool, home, &a->settings->ports.v[PORTS_NOTEBOOK]};
+    const struct notebook_place at = {.tool = tool,
+                                      .home = home,
+                                      .ports = &a->settings->ports.v[PORTS_NOTEBOOK],
+                                      .pip_index_url = a->settings->pip_index_url,
+                                      .pip_trusted_host = a->settings->pip_trusted_host};
     notebook_write_job(&x->n, &at, &out);
     struct submit_own own = {.spec = buf_take(&out), .done = notebook_on_submitted, .arg = x};
     own.who.role = HTTP_ROLE_USER;
@@ -159,6 +163,19 @@ static void notebook_stop_job(const struct noted *x)
 }
 
 /* ---- idle ---- */
+
+const char *notebooks_of_job(const struct notebooks *ns, const char *job, usec_t *ret_left)
+{
+    const struct noted *x;
+    for (size_t pos = 0; (x = notebooks_next(ns, &pos));) {
+        if (!str_eq(x->n.job, job))
+            continue;
+        if (x->warned_at && x->left)
+            *ret_left = x->left;
+        return x->n.name;
+    }
+    return NULL;
+}
 
 /* A GPU of its own works, whatever Jupyter says. Of a part of a GPU nobody knows whose work it is:
  * there the processes' CPU time speaks. */

@@ -57,6 +57,9 @@ void notebooks_free(struct notebooks *ns);  /* the loop has run dry */
 /* The notebook of this owner; NULL: there is none. */
 const struct noted *notebooks_find(const struct notebooks *ns, const char *owner, const char *name);
 const struct noted *notebooks_next(const struct notebooks *ns, size_t *pos);
+/* The name of the one whose lease is this job, borrowed; NULL: none. *ret_left: until it is stopped
+ * as idle, where its owner was warned of that; else as it was. */
+const char *notebooks_of_job(const struct notebooks *ns, const char *job, usec_t *ret_left);
 struct access_thing notebook_thing(const struct notebook *n);
 enum notebook_state notebook_state_of(const struct noted *x);
 

@@ -313,6 +313,11 @@ int pipes_make_run(struct pipes *ps,
     r->created_at = clock_wall();
     r->pipe = pipes_read_text(r->text, problems);
     assert(r->pipe); /* the pipeline was read from it */
+    pipes_check_jobs(r, problems);
+    if (problems->errors) {
+        pipe_life_free(r);
+        return ERR_BAD_SPEC;
+    }
     *ret = r;
     return 0;
 }
@@ -339,16 +344,39 @@ int pipes_run(struct pipes *ps,
     return 0;
 }
 
+/* The first step that failed, and its job; NULL: none did. Writes its arguments. */
+static const char *pipes_say_failed(const struct pipe_life *r,
+                                    char text[static JOB_REASON_TEXT_MAX])
+{
+    size_t i = 0;
+    while (i < r->run.n && r->run.v[i].state != PIPE_FAILED)
+        i++;
+    if (i == r->run.n)
+        return NULL;
+    const struct pipe_item *failed = &r->run.v[i];
+    if (failed->job)
+        message_write(
+            text, JOB_REASON_TEXT_MAX,
+            MESSAGE_ARGS(MESSAGE_STR("step", failed->name), MESSAGE_STR("job", failed->job)));
+    else
+        message_write(text, JOB_REASON_TEXT_MAX, MESSAGE_ARGS(MESSAGE_STR("step", failed->name)));
+    return failed->job ? "pipe_failed_job" : "pipe_failed_step";
+}
+
 void pipes_run_over(struct pipe_life *r)
 {
+    char text[JOB_REASON_TEXT_MAX] = "";
     struct pipes *ps = r->pipes;
     r->state = (int)pipe_run_state(&r->run);
     r->ended_at = clock_wall();
     ps->n_live--;
+    const char *code = r->state == PIPE_FAILED ? pipes_say_failed(r, text) : NULL;
     pipes_note(r, &(struct pipes_said){.kind = "pipeline_ended",
                                        .actor = "argusd",
                                        .from = "RUNNING",
-                                       .to = pipe_state_names[r->state]});
+                                       .to = pipe_state_names[r->state],
+                                       .code = code,
+                                       .text = code ? text : NULL});
     pipes_save_run(r);
 }
 

@@ -112,6 +112,13 @@ const struct pipe_life *pipes_next_run(const struct pipes *ps, size_t *pos);
 struct access_thing pipe_life_thing(const struct pipe_life *r);
 /* False: it is over. */
 bool pipes_cancel(struct pipes *ps, const struct pipe_life *run, const char *actor);
+/* The services whose traffic a version has that this run deployed go back to the version that had
+ * it before. ERR_CONFLICT: it deployed none, or others have the traffic by now; ERR_NOT_FOUND: a
+ * service has no version before; and what who asks may not. Nothing is changed then. */
+must_check int pipes_roll_back(struct pipes *ps,
+                               const struct pipe_life *run,
+                               const struct access_who *who,
+                               struct err *err);
 struct pipes_retry_ask {
     const char
         *step;      /* it and what needs it; NULL: only what did not succeed, and what needs that */

@@ -176,6 +176,69 @@ void pipes_look_deploy(struct pipe_life *r, size_t item, usec_t now)
     }
 }
 
+/* ---- back to the version before ---- */
+
+/* The item deployed by itself; no earlier run stands in for it. */
+static bool deploy_is_own(const struct pipe_life *r, const struct pipe_item *i)
+{
+    return i->state == PIPE_SUCCEEDED && !i->cached &&
+           r->pipe->steps[i->step].uses == PIPE_USES_DEPLOY;
+}
+
+/* NULL: the version of this item does not have the traffic. */
+static const struct service_version *deploy_with_traffic(const struct pipe_life *r,
+                                                         const struct pipe_item *i)
+{
+    const struct service_version *v = deploy_is_own(r, i) ? deploy_version(r, i, NULL) : NULL;
+    return v && v->of->current == v->n && !v->of->stopped ? v : NULL;
+}
+
+static int deploy_may_go_back(const struct service_version *v,
+                              const struct access_who *who,
+                              struct err *err)
+{
+    const struct served *s = v->of;
+    struct access_thing thing = service_thing(s);
+    int x = access_check(who, ACCESS_SERVICE_CHANGE, "roll back", &thing, err);
+    if (x == 0 && (!s->previous || !service_find_version(s, s->previous)))
+        x = message_refuse(err, ERR_NOT_FOUND, "serve_no_previous",
+                           MESSAGE_ARGS(MESSAGE_STR("noun", ""), MESSAGE_STR("name", s->name)));
+    return x;
+}
+
+int pipes_roll_back(struct pipes *ps,
+                    const struct pipe_life *run,
+                    const struct access_who *who,
+                    struct err *err)
+{
+    const struct pipe_life *r = map_find(ps->runs, run->id);
+    /* Found before any goes back: then an earlier one of the same service may have the traffic. */
+    _cleanup_(freep) const struct service_version **v = xcalloc(r->run.n + 1, sizeof(*v));
+    size_t deployed = 0, standing = 0;
+    for (size_t i = 0; i < r->run.n; i++) {
+        deployed += deploy_is_own(r, &r->run.v[i]);
+        v[i] = deploy_with_traffic(r, &r->run.v[i]);
+        int x = v[i] ? deploy_may_go_back(v[i], who, err) : 0;
+        if (x < 0)
+            return x;
+        standing += v[i] != NULL;
+    }
+    if (!standing)
+        return message_refuse(err, ERR_CONFLICT,
+                              deployed ? "pipe_rollback_past" : "pipe_rollback_none",
+                              MESSAGE_ARGS(MESSAGE_STR("run", r->id)));
+    for (size_t i = 0; i < r->run.n; i++) {
+        int x = v[i] ? serving_roll_back(ps->a->serving, v[i]->of, 0, who->user, err) : 0;
+        if (x < 0)
+            return x;
+        if (v[i])
+            pipes_note(r, &(struct pipes_said){.kind = "pipeline_rolled_back",
+                                               .actor = who->user,
+                                               .item = r->run.v[i].name});
+    }
+    return 0;
+}
+
 /* ---- its inputs ---- */
 
 bool pipes_name_deploy(const struct pipe_life *r, const char *with, struct pipes_inputs *out)

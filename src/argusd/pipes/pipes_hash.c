@@ -17,11 +17,49 @@
 #include "argusd/pipes/pipes_state.h"
 #include "argusd/submit/submitted.h"
 #include "base/str.h"
+#include "base/text.h"
 
 /* GONE_MAX: jobs of earlier runs whose output is gone; who came before them is not asked.
  * PATHS_MAX: plain paths of one step; nothing stands in for a step that names more of them, and the
  * first PATHS_SHOWN are told. */
 enum { HASHED_MAX = 2 << 20, GONE_MAX = 8, PATHS_MAX = 1024, PATHS_SHOWN = 64 };
+/* Runs are kept in memory, and so is what the inputs of their items held: so much of a whole run,
+ * and of one item. */
+enum { CONTENTS_OF_RUN = 64 << 10, CONTENTS_LEAST = 256, CONTENTS_MOST = 4096, HASH_SHORT = 12 };
+
+/* ---- what they held ---- */
+
+/* Where there is no room for more the rest is not named; its hash counts all the same. */
+static void contents_add(struct pipes_inputs *in,
+                         const char *name,
+                         const char *ref,
+                         const char *hash)
+{
+    char value[REGISTRY_REF_MAX + HASH_SHORT + 2];
+    text_printf(value, "%s%s%.*s", ref, *ref && *hash ? " " : "", HASH_SHORT, hash);
+    size_t needs = strlen(name) + strlen(value) + sizeof("\"\":\"\",");
+    if (needs > in->contents_room)
+        return;
+    in->contents_room -= needs;
+    (void)json_object_set_new(in->contents, name, json_string(value)); /* no UTF-8: left out */
+}
+
+/* The registered inputs and snapshots that a submit would keep with its job. */
+static void contents_add_uses(struct pipes_inputs *in, const char *inputs, const char *code)
+{
+    _cleanup_(json_unrefp) json_t *named = json_loads(str_or(inputs, "[]"), 0, NULL);
+    _cleanup_(json_unrefp) json_t *trees = json_loads(str_or(code, "[]"), 0, NULL);
+    const json_t *use;
+    size_t i;
+    json_array_foreach (named, i, use) {
+        _cleanup_(freep) char *name =
+            xasprintf("%s %s", json_get_str(use, "key", ""), json_get_str(use, "text", ""));
+        contents_add(in, name, json_get_str(use, "ref", ""), json_get_str(use, "hash", ""));
+    }
+    json_array_foreach (trees, i, use)
+        contents_add(in, json_get_str(use, "key", ""), json_get_str(use, "name", ""),
+                     json_get_str(use, "hash", ""));
+}
 
 /* ---- plain paths ---- */
 
@@ -65,6 +103,7 @@ static bool path_append(struct pipes_inputs *in,
                  : sum->is_cut  ? PIPES_PATH_partly
                                 : PIPES_PATH_compared;
     (void)buf_addf(&in->all, "\npath %s %s", place->path, sum->hash); /* shows in all.failed */
+    contents_add(in, ret->path, "", sum->is_there ? sum->hash : path_state_names[ret->state]);
     return true;
 }
 
@@ -75,7 +114,8 @@ static bool path_add(const struct pipe_life *r,
                      struct pipes_inputs *in)
 {
     struct walk_place place = {0};
-    struct pipes_path path = {.state = PIPES_PATH_unseen};
+    _cleanup_(freep) char *own = xstrdup(text);
+    struct pipes_path path = {.path = own, .state = PIPES_PATH_unseen};
     bool ok = true, is_job = false;
     if (!text || (*text != '/' && !str_starts(text, "${SHARED_ROOT}/")))
         return true;
@@ -95,8 +135,8 @@ static bool path_add(const struct pipe_life *r,
     if (is_job || in->paths.n == PATHS_SHOWN)
         return ok;
     struct pipes_path *v = xrealloc(in->paths.v, in->paths.n + 1, sizeof(*v));
-    path.path = xstrdup(text);
     v[in->paths.n++] = path;
+    own = NULL; /* it is the list's */
     in->paths.v = v;
     return ok;
 }
@@ -146,6 +186,8 @@ bool pipes_name_inputs(const struct pipe_life *r, const char *with, struct pipes
     if (ok) /* a failure to append shows in all.failed */
         (void)buf_addf(&out->all, "\n%s\n%s\n%s", str_or(made, ""), str_or(code, ""),
                        str_or(inputs, ""));
+    if (ok)
+        contents_add_uses(out, inputs, code);
     spec_release(&spec);
     problems_release(&ps);
     return ok;
@@ -161,15 +203,30 @@ static bool pipes_name_source(const struct pipe_life *r, const char *with, struc
     return path_add(r, &who, json_get_str(form, "source", NULL), out);
 }
 
+void pipes_hashed_release(struct pipes_hashed *h)
+{
+    free(h->contents);
+    pipes_paths_release(&h->paths);
+    *h = (struct pipes_hashed){0};
+}
+
+static size_t contents_room_of(const struct pipe_life *r)
+{
+    size_t share = CONTENTS_OF_RUN / (r->run.n + 1);
+    return share < CONTENTS_LEAST ? CONTENTS_LEAST : share > CONTENTS_MOST ? CONTENTS_MOST : share;
+}
+
 bool pipes_hash_inputs(const struct pipe_life *r,
                        size_t item,
                        const char *with,
                        struct pipes_sight *sight,
-                       struct field_list *ret_paths,
-                       char ret[static HASH_HEX])
+                       struct pipes_hashed *ret)
 {
     const struct pipe_step *s = &r->pipe->steps[r->run.v[item].step];
-    struct pipes_inputs in = {.sight = sight, .all = BUF_INIT(HASHED_MAX)};
+    struct pipes_inputs in = {.sight = sight,
+                              .all = BUF_INIT(HASHED_MAX),
+                              .contents = json_object(),
+                              .contents_room = contents_room_of(r)};
     unsigned char hash[HASH_BYTES];
     (void)buf_addf(&in.all, "%s\n%s", pipe_uses_to_string((enum pipe_uses)s->uses), with);
     bool ok = true;
@@ -182,10 +239,12 @@ bool pipes_hash_inputs(const struct pipe_life *r,
     ok = ok && !in.all.failed;
     if (ok) {
         hash_sha256(buf_str(&in.all), in.all.len, hash);
-        (void)str_hex(hash, sizeof(hash), ret);
+        (void)str_hex(hash, sizeof(hash), ret->hash);
+        ret->contents = json_dumps(in.contents, JSON_COMPACT);
     }
     buf_release(&in.all);
-    *ret_paths = in.paths;
+    json_decref(in.contents);
+    ret->paths = in.paths;
     return ok;
 }
 

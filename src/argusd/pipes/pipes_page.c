@@ -10,6 +10,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/pipe/pipe_jobs.h"
 
 enum { TIMES_SHOWN = 5 };
 
@@ -190,6 +191,10 @@ static int pipeline_check(struct resource_ask *q, const void *old, void *asked)
     int r = access_check_submit(&q->who, pipeline_project(q), &q->err);
     if (r == 0)
         r = pipe_read(f->text, f->len, &p, &q->problems);
+    if (r == 0)
+        pipe_jobs_check(p, &q->problems);
+    if (r == 0 && q->problems.errors)
+        r = ERR_BAD_SPEC;
     if (r == 0 && !str_eq(p->name, q->name))
         r = message_refuse(
             &q->err, ERR_BAD_SPEC, "pipe_other_name",

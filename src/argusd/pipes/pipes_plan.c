@@ -120,6 +120,26 @@ static void plan_diff_with(struct pipes_planned *out,
     buf_release(&before);
 }
 
+/* What an input of the same name held then and holds now: its version, or the first characters of
+ * its hash. What is named anew stands among the keys of `with` already. */
+static void plan_diff_contents(struct pipes_planned *out,
+                               const struct pipe_item *last,
+                               const struct pipe_item *now)
+{
+    struct plan_diff d = {.v = out->changes.v, .n = out->changes.n};
+    _cleanup_(json_unrefp) json_t *from = json_loads(str_or(last->contents, "{}"), 0, NULL);
+    _cleanup_(json_unrefp) json_t *to = json_loads(str_or(now->contents, "{}"), 0, NULL);
+    const char *name;
+    json_t *v;
+    json_object_foreach (to, name, v) {
+        json_t *before = json_object_get(from, name);
+        _cleanup_(freep) char *key = xasprintf("%.*s", (int)str_cut(name, KEY_MAX), name);
+        if (before)
+            plan_compare(&d, key, before, v, 0);
+    }
+    out->changes.n = d.n;
+}
+
 /* Why it would run, when all its inputs are known. e: what would have stood in for it is gone. */
 static void plan_explain(const struct planning *p,
                          size_t item,
@@ -132,6 +152,9 @@ static void plan_explain(const struct planning *p,
     const struct pipe_life *other = NULL;
     const struct pipe_item *last = plan_find_last(r, out->name, &other);
     plan_diff_with(out, other, last, with);
+    bool is_other = out->changes.n > 0;
+    if (last)
+        plan_diff_contents(out, last, &r->run.v[item]);
     if (r->force || !s->cache)
         plan_says(out, r->force ? "pipe_plan_forced" : "pipe_plan_no_cache", MESSAGE_NO_ARGS);
     else if (e->gone)
@@ -141,7 +164,7 @@ static void plan_explain(const struct planning *p,
         plan_says(out, "pipe_plan_first", MESSAGE_NO_ARGS);
     else
         plan_says(out,
-                  out->changes.n                  ? "pipe_plan_other"
+                  is_other                        ? "pipe_plan_other"
                   : last->state != PIPE_SUCCEEDED ? "pipe_plan_failed"
                   : str_eq(other->id, r->id)      ? "pipe_plan_again"
                                                   : "pipe_plan_content",
@@ -235,7 +258,14 @@ static void plan_known(struct planning *p, size_t item, const char *with)
         plan_check(p, item, with);
         return;
     }
-    if (pipes_hash_inputs(r, item, with, p->sight, &out->paths, i->hash) && s->cache && !r->force)
+    struct pipes_hashed h = {0};
+    bool is_told = pipes_hash_inputs(r, item, with, p->sight, &h);
+    memcpy(i->hash, h.hash, sizeof(i->hash));
+    set_str(&i->contents, h.contents);
+    out->paths = h.paths;
+    h.paths = (struct field_list){0}; /* they are the plan's */
+    pipes_hashed_release(&h);
+    if (is_told && s->cache && !r->force)
         pipes_find_earlier(r, s, i->hash, p->sight, &e);
     if (!e.item) {
         if (!pipes_sight_is_open(p->sight)) /* else this plan is not shown */

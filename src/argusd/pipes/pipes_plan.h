@@ -26,7 +26,8 @@ enum pipes_would {
         PIPES_WOULD_COUNT
 };
 
-/* A key of an item's `with` that is another one than in the run before. Values as JSON texts. */
+/* A key of an item's `with` that is another one than in the run before, or an input of the same
+ * name that holds something else: its short hash, behind its version. Values as JSON texts. */
 struct pipes_change {
     char *key, *from, *to; /* NULL: not there */
 };

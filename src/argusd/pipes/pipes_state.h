@@ -67,6 +67,11 @@ must_check int pipes_check_retry(const struct pipe_life *r,
 /* What goes again waits, with these parameters (taken; NULL: as they were). */
 void pipes_wait_again(struct pipe_life *r, int step, json_t *taken_params);
 
+/* ---- pipes_check.c ---- */
+
+/* What is wrong with the JobSpecs of its steps, as far as their values are known. */
+void pipes_check_jobs(const struct pipe_life *r, struct problems *ps);
+
 /* ---- pipes_drive.c ---- */
 
 /* As whom the run acts: its user, with no more than the user may now. */
@@ -153,20 +158,28 @@ struct pipes_path {
 struct pipes_inputs {
     struct pipes_sight *sight; /* borrowed */
     struct buf all;            /* what is hashed */
+    json_t *contents;          /* names and short hashes of what they hold: the first of them */
+    size_t contents_room;      /* bytes for more of them */
     size_t n_paths;            /* texts that may be paths, so far */
     struct field_list paths;   /* of struct pipes_path: the first of them */
 };
 void pipes_paths_release(struct field_list *paths);
 
+struct pipes_hashed {
+    char hash[HASH_HEX];
+    char *contents;          /* see pipe_item; heap */
+    struct field_list paths; /* of struct pipes_path: the first plain paths among them */
+};
+void pipes_hashed_release(struct pipes_hashed *h);
+
 /* The hash of an item's inputs: what its `with` has become, and the contents of what that names.
  * False: they cannot be told, and nothing stands in for them. While the sight is open the answer is
- * for now. *ret_paths: the first plain paths among them, the caller's. */
+ * for now. *ret is released by the caller in both cases. */
 bool pipes_hash_inputs(const struct pipe_life *r,
                        size_t item,
                        const char *with,
                        struct pipes_sight *sight,
-                       struct field_list *ret_paths,
-                       char ret[static HASH_HEX]);
+                       struct pipes_hashed *ret);
 /* Appends the contents of what a JobSpec names, resolved as the submit would. False: they cannot be
  * told. */
 bool pipes_name_inputs(const struct pipe_life *r, const char *with, struct pipes_inputs *out);

@@ -406,6 +406,18 @@ static void run_cancel(struct http_req *req, void *app)
     resource_end(&q);
 }
 
+static void run_rollback(struct http_req *req, void *app)
+{
+    struct resource_ask q;
+    resource_begin(&q, req, app);
+    const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "roll back");
+    if (!r || pipes_roll_back(q.a->pipes, r, &q.who, &q.err) < 0)
+        resource_refuse(&q);
+    else
+        resource_reply(&q, r, 202, api_barrier(q.a));
+    resource_end(&q);
+}
+
 static const struct field retry_rows[] = {OPT_AS("from", TEXT_OR_NULL),
                                           OPT_AS("params", RUNS_PARAMS), OPT_BOOLEAN("force"),
                                           OPT_BOOLEAN("dry_run")};
@@ -481,6 +493,15 @@ static const struct http_route rows[] = {
                    "/v1/pipeline-runs/{run}:cancel",
                    USER,
                    "stop its jobs and begin no other step",
+                   .reply_schema = "PipelineRun",
+                   .reply_status = 202),
+    RESOURCE_ROUTE("POST",
+                   run_rollback,
+                   &run_noun,
+                   "/v1/pipeline-runs/{run}:rollback",
+                   USER,
+                   "the services that it deployed, where its version has the traffic, go back to "
+                   "the version before",
                    .reply_schema = "PipelineRun",
                    .reply_status = 202),
     RESOURCE_ROUTE(

@@ -14,6 +14,7 @@
 #include "argusd/launch/secretsweep.h"
 #include "argusd/launch/trials.h"
 #include "argusd/network/netchecks.h"
+#include "argusd/notebooks/notebooks.h"
 #include "argusd/people/people_dirs.h"
 #include "argusd/run/services_state.h"
 #include "argusd/services/service_metrics.h"
@@ -216,6 +217,12 @@ size_t calls_services_down(usec_t *ret_longest, void *arg)
 {
     const struct services *s = arg;
     return s->api.serving ? serving_down(s->api.serving, ret_longest) : 0;
+}
+
+const char *calls_notebook_of(const char *job, usec_t *ret_left, void *arg)
+{
+    const struct services *s = arg;
+    return s->api.notebooks ? notebooks_of_job(s->api.notebooks, job, ret_left) : NULL;
 }
 
 void calls_put_metrics(const struct api *a, const struct access_who *who, struct expo *e)

@@ -39,6 +39,8 @@ void calls_view_for_file(struct jout *j,
                          struct live *l);
 /* The services are made after the alerts, which everybody sees: names are not told there. */
 size_t calls_services_down(usec_t *ret_longest, void *arg);
+/* The notebooks are made after the alerts, too. */
+const char *calls_notebook_of(const char *job, usec_t *ret_left, void *arg);
 struct access_who;
 struct api;
 struct expo;

@@ -267,6 +267,7 @@ static void make_alerts(struct services *s)
                                  .agent_failing = calls_agent_failing,
                                  .backup_overdue = calls_backup_overdue,
                                  .services_down = calls_services_down,
+                                 .notebook_of = calls_notebook_of,
                                  .arg = s};
     s->api.alerts = alerts_new(&parts);
 }

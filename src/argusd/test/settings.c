@@ -106,6 +106,9 @@ static void test_what_the_start_refuses(void **state)
     };
     static const char *const addresses[] = {"http://::1:8265",   "http://",    "ftp://a:1",
                                             "http://u:p@a:8265", "http://a:b", "a:8265"};
+    static const char *const indexes[] = {
+        "m.example.org/simple", "ftp://m",   "https://", "https:///simple",
+        "https://u:p@m/simple", "http://a b"};
     static const char *const hosts[][2] = {
         {"10.0.0.9:6379", "write 'host: 10.0.0.9' and 'port: 6379'"},
         {"'[fd00::9]'", "write 'host: fd00::9'"},
@@ -125,6 +128,18 @@ static void test_what_the_start_refuses(void **state)
         text_printf(text, "shared_root: /m\nray: {address: '%s'}\n", addresses[i]);
         expect(text, -EINVAL, "error: 'ray.address'");
     }
+    for (size_t i = 0; i < array_len(indexes); i++) {
+        text_printf(text, "shared_root: /m\nnotebooks: {pip_index_url: '%s'}\n", indexes[i]);
+        expect(text, -EINVAL, "error: 'notebooks.pip_index_url'");
+    }
+    expect("shared_root: /m\nnotebooks: {pip_index_url: 'https://m.example.org/simple', "
+           "pip_trusted_host: 'm.example.org:8443'}\n",
+           0, "");
+    expect(
+        "shared_root: /m\nnotebooks: {pip_index_url: 'https://m.example.org/feed@view/simple'}\n",
+        0, "");
+    expect("shared_root: /m\nnotebooks: {pip_trusted_host: '--index-url'}\n", -EINVAL,
+           "error: 'notebooks.pip_trusted_host'");
     expect("shared_root: /m\nray: {address: 'http://[::1]:8265'}\n", 0, "");
     for (size_t i = 0; i < array_len(hosts); i++) {
         text_printf(text, "shared_root: /m\nray: {head: {managed: true, host: %s}}\n", hosts[i][0]);

@@ -141,6 +141,9 @@ static const struct message_row rows[] = {
     SAY("pipeline_started", "the run began", "运行开始"),
     SAY("pipeline_ended", "the run ended", "运行结束"),
     SAY("pipeline_cancelled", "the run is cancelled", "运行已取消"),
+    SAY("pipeline_rolled_back",
+        "what the step deployed goes back to the version before",
+        "该步骤部署的服务回退到之前的版本"),
     SAY("pipeline_retried", "the run goes on from what failed", "运行从失败处继续"),
     SAY("pipeline_step", "the step changed its state", "步骤状态变化"),
 };

@@ -103,3 +103,6 @@ static const struct message_row rows[] = {
         "其中最早一个没有就绪副本的秒数"),
 };
 const struct message_family message_fact = MESSAGE_FAMILY(rows);
+    SAY("fact_notebook", "notebook", "笔记本"),
+    SAY("fact_notebook_warned", "its stop was announced", "已预告停止"),
+    SAY("fact_notebook_left", "seconds until it is stopped", "距停止的秒数"),

@@ -77,6 +77,13 @@ static const struct message_row rows[] = {
     SAY("conf_notebooks_half",
         "notebooks needs both 'listen' and 'url'",
         "notebooks 需要同时给出 'listen' 和 'url'"),
+    SAY("conf_pip_index",
+        "notebooks.pip_index_url must be http:// or https:// and a host, without a user or password: "
+        "all who see a notebook's job can read it",
+        "notebooks.pip_index_url 必须是 http:// 或 https:// 加主机，不带用户名或密码：能看到笔记本作业的人都能读到它"),
+    SAY("conf_pip_host",
+        "notebooks.pip_trusted_host must be a host, or a host and a port",
+        "notebooks.pip_trusted_host 必须是主机，或主机加端口"),
     SAY("conf_notebooks_url",
         "notebooks.url must be http:// or https:// and a host, without a path and without the port that "
         "its scheme has anyway",

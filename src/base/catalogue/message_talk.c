@@ -305,6 +305,9 @@ static const struct message_row rows[] = {
         "some columns do not fit: widen the terminal or use -o wide",
         "有些列放不下：加宽终端，或使用 -o wide"),
     SAY("say_more", "there are more: --limit N shows more of them", "还有更多：用 --limit N 查看"),
+    SAY("say_done_goes_back",
+        "{1}: what it deployed goes back to the version before",
+        "{1}：它部署的服务正在回退到之前的版本"),
     SAY("say_merged",
         "the newest lines of {1} logs, in the order of the times that they begin with; lines without "
         "one stand as they were read",

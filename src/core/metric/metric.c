@@ -58,9 +58,18 @@ bool metric_is_training(const struct metric_record *r)
 {
     for (size_t i = 0; i < r->n; i++)
         if (!str_starts(r->v[i].name, "val-") && !str_starts(r->v[i].name, "val/") &&
+            !str_starts(r->v[i].name, METRIC_OF_SCORES) &&
             !str_starts(r->v[i].name, METRIC_OF_SAMPLES))
             return true;
     return false;
+}
+
+bool metric_has_step(const struct metric_record *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (!str_starts(r->v[i].name, METRIC_OF_SCORES))
+            return true;
+    return r->step > 0 || (!r->n && !str_starts(str_or(r->unread, ""), METRIC_OF_SCORES));
 }
 
 /* ---- the console ---- */
@@ -319,6 +328,75 @@ static bool metric_read_json(const char *text, struct metric_record *r)
     return is_record;
 }
 
+/* ---- scores of verl's main_eval ---- */
+
+/* The text that Python quotes at *p, without its quotes and backslashes; *p moves behind it. Heap;
+ * NULL: there is none, or it has no end. */
+static char *score_take_name(const char **p)
+{
+    const char quote = **p, *s = *p + 1, *end = s;
+    if (quote != '\'' && quote != '"')
+        return NULL;
+    while (*end && *end != quote)
+        end += *end == '\\' && end[1] ? 2 : 1;
+    if (!*end)
+        return NULL;
+    char *name = xmalloc((size_t)(end - s) + 1); /* and not of the rest of the line, each time */
+    size_t n = 0;
+    for (; s < end; s++) {
+        s += *s == '\\';
+        name[n++] = *s;
+    }
+    name[n] = 0;
+    *p = end + 1;
+    return name;
+}
+
+/* How many bytes the value at s has: np.float64(0.5) may have a comma in its brackets. */
+static size_t score_value_length(const char *s)
+{
+    int depth = 0;
+    size_t n = 0;
+    for (; s[n] && (depth > 0 || !strchr(",}", s[n])); n++)
+        depth += strchr("([{", s[n]) ? 1 : strchr(")]}", s[n]) ? -1 : 0;
+    return n;
+}
+
+/* 'test_score/x': 0.5 and what ends it. False: it has another form, or is of something else. */
+static bool score_take_pair(const char **p, struct metric_record *r)
+{
+    double value;
+    _cleanup_(freep) char *name = score_take_name(p);
+    if (!name || !str_starts(name, METRIC_OF_SCORES) || !str_starts(*p, ": "))
+        return false;
+    const char *text = *p + 2;
+    size_t n = score_value_length(text);
+    if (metric_read_number(text, n, &value))
+        metric_add(r, name, strlen(name), value);
+    else
+        add_unread(r, name, strlen(name), 1);
+    *p = text + n;
+    return true;
+}
+
+/* The dict at p, to the end of the line. */
+static bool score_read_dict(const char *p, struct metric_record *r)
+{
+    bool ok = *p++ == '{' && score_take_pair(&p, r);
+    while (ok && str_starts(p, ", ")) {
+        p += 2;
+        ok = score_take_pair(&p, r);
+    }
+    return ok && *p == '}' && !p[1 + strspn(p + 1, " \r\t")] && (r->n || r->n_unread);
+}
+
+/* It may stand behind a progress bar that did not end its line; its step is 0. */
+static bool metric_read_scores(const char *text, struct metric_record *r)
+{
+    const char *at = strstr(text, METRIC_OF_SCORES);
+    return at && at - text >= 2 && may_begin(text, at - 2) && score_read_dict(at - 2, r);
+}
+
 /* ---- all ---- */
 
 static bool read_total(const char *text, const char *mark, int64_t *ret)
@@ -333,12 +411,24 @@ static bool read_total(const char *text, const char *mark, int64_t *ret)
 
 const char *metric_find(const char *text, size_t n)
 {
-    return memmem(text, n, "step", 4);
+    /* One search for what both have in common: nothing is looked through twice. */
+    static const char step[] = "step", score[] = "st_score/";
+    const char *end = text + n, *p = text;
+    for (; (p = memmem(p, (size_t)(end - p), "st", 2)); p += 2) {
+        size_t left = (size_t)(end - p);
+        if ((left >= sizeof(step) - 1 && !memcmp(p, step, sizeof(step) - 1)) ||
+            (left >= sizeof(score) - 1 && !memcmp(p, score, sizeof(score) - 1)))
+            return p;
+    }
+    return NULL;
 }
 
 static enum metric_line metric_read_text(char *text, struct metric_record *r)
 {
     if (*text == '{' && metric_read_json(text, r)) /* its keys may look like anything */
+        return METRIC_RECORD;
+    metric_record_release(r);
+    if (metric_read_scores(text, r)) /* so may the names of data sets */
         return METRIC_RECORD;
     metric_record_release(r);
     if (read_total(text, "Total training steps: ", &r->step))

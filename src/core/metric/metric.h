@@ -4,9 +4,10 @@
  * Understood are verl's file logger ({"step":1,"data":{…}}), verl's line on the console
  * ("… step:1 - key:value - …", behind colours, actor names and progress bars), plain JSON lines
  * with a step and numbers ({"step":1,"total_steps":30,"loss":0.5}), alone or behind a progress
- * bar or a logger's prefix (what a value may be: metric_json.h), and our own merged file
- * (metric_record_to_json()). Everything else is no record. All bytes are allowed; what is too long
- * is cut or left out and counted. */
+ * bar or a logger's prefix (what a value may be: metric_json.h), the scores of verl's main_eval as
+ * Python prints a dict ({'test_score/gsm8k': np.float64(0.25)}), which have no step and get 0, and
+ * our own merged file (metric_record_to_json()). Everything else is no record. All bytes are
+ * allowed; what is too long is cut or left out and counted. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +72,10 @@ void metric_record_to_json(const struct metric_record *r, struct buf *out);
 double metric_value(const struct metric_record *r, const char *name);
 /* What the samples of a step say: "samples/flat_groups". It comes after the step's own record. */
 #define METRIC_OF_SAMPLES "samples/"
-/* False: all its values are of a validation or of samples, which are no step of training. */
+/* What verl's main_eval tells of a data set: "test_score/openai/gsm8k". */
+#define METRIC_OF_SCORES "test_score/"
+/* False: all its values are of a validation, of scores or of samples, which are no step of
+ * training. */
 bool metric_is_training(const struct metric_record *r);
+/* False: all that it tells are scores at step 0. They have no step, so they go back to none. */
+bool metric_has_step(const struct metric_record *r);

@@ -47,6 +47,7 @@ struct metric_watch {
     int64_t step, total;
     bool total_is_sure;
     int attempt;
+    int step_attempt; /* of the newest record that has a step; 0: none */
     usec_t at;
     struct seen ring[TIMES]; /* of the newest attempt */
     size_t n_seen;
@@ -356,6 +357,8 @@ void metric_watch_add(struct metric_watch *w, const struct metric_record *r)
         w->ill_key[0] = 0;
     }
     w->attempt = r->attempt;
+    if (metric_has_step(r))
+        w->step_attempt = r->attempt;
     w->at = r->at;
     w->step = r->step > w->step ? r->step : w->step;
     w->n_left_out += r->left_out;
@@ -399,7 +402,8 @@ int64_t metric_watch_total(const struct metric_watch *w)
 
 bool metric_watch_goes_back(const struct metric_watch *w, const struct metric_record *r)
 {
-    return w->attempt && r->attempt > w->attempt && r->step <= w->step;
+    return w->step_attempt && r->attempt > w->step_attempt && r->step <= w->step &&
+           metric_has_step(r);
 }
 
 /* A validation before the first step belongs to the step that was resumed from: that one counts

@@ -112,6 +112,14 @@ static void notebook_put_texts(struct jout *j, const char *key, const struct str
     jout_close(j, ']');
 }
 
+static void notebook_put_option(struct jout *j, const char *option, const char *value)
+{
+    if (!value)
+        return;
+    jout_str(j, NULL, option);
+    jout_str(j, NULL, value);
+}
+
 static void notebook_put_command(const struct notebook *n,
                                  const struct notebook_place *at,
                                  struct jout *j)
@@ -131,6 +139,8 @@ static void notebook_put_command(const struct notebook *n,
     jout_open(j, "entrypoint", '[');
     for (size_t i = 0; i < array_len(words); i++)
         jout_str(j, NULL, words[i]);
+    notebook_put_option(j, "--pip-index-url", at->pip_index_url);
+    notebook_put_option(j, "--pip-trusted-host", at->pip_trusted_host);
     jout_close(j, ']');
 }
 

@@ -38,6 +38,7 @@ struct notebook_place {
     const char *tool; /* argus_notebook.py on the shared root */
     const char *home; /* the user's directory there */
     const struct ports_range *ports;
+    const char *pip_index_url, *pip_trusted_host; /* NULL: as the machine has it */
 };
 /* The path under which it is seen from outside, and which Jupyter is told: "/n/alice/main". */
 char *notebook_base(const struct notebook *n);

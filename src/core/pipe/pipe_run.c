@@ -55,6 +55,7 @@ static const struct field pipe_item_rows[] = {
     ITEM(hash, FIELD_TEXT, .size = HASH_HEX, .doc = "SHA-256 of its inputs"),
     ITEM(cached, FIELD_BOOL, .doc = "an earlier run with the same inputs stands in for it"),
     ITEM(earlier, FIELD_STR, .doc = "the run whose step stands in for it"),
+    FIELD_AT(pipe_item, "contents", FIELD_JSON, contents, .flags = FIELD_STORED),
     FIELD_AT(pipe_item, "code", FIELD_STR, code, .flags = FIELD_STORED),
     FIELD_AT(pipe_item, "text", FIELD_STR, text, .flags = FIELD_STORED),
 };
@@ -324,6 +325,7 @@ void pipe_run_started(struct pipe_run *r, size_t item, const char *job, usec_t n
     pipe_item_say(i, NULL, NULL);
     set_str(&i->job, job);
     i->hash[0] = 0; /* what it names may have changed since the try before */
+    set_str(&i->contents, NULL);
     i->tries++;
     i->started_at = now;
 }
@@ -369,6 +371,7 @@ static void pipe_item_again(struct pipe_item *i)
     set_str(&i->job, NULL);
     set_str(&i->left, NULL);
     set_str(&i->earlier, NULL);
+    set_str(&i->contents, NULL);
     i->hash[0] = 0;
     i->tries = 0;
     i->cached = false;

@@ -36,9 +36,10 @@ struct pipe_item {
     char *job;           /* of its newest try; NULL: none */
     char *left;          /* what it left behind, a JSON object: see pipe_leaves[] in pipe_graph.c */
     char hash[HASH_HEX]; /* of its inputs; "": not known yet */
-    bool cached;         /* an earlier run with the same inputs stands in for it */
-    char *earlier;       /* which run that was; NULL: none, or it is not known */
-    char *code, *text;   /* why it is where it is (base/message.h); NULL: nothing to say */
+    char *contents; /* what they held: a JSON object of names and short hashes; NULL: not known */
+    bool cached;    /* an earlier run with the same inputs stands in for it */
+    char *earlier;  /* which run that was; NULL: none, or it is not known */
+    char *code, *text; /* why it is where it is (base/message.h); NULL: nothing to say */
 };
 extern const struct field_table pipe_item_table;
 

@@ -240,6 +240,26 @@ static bool is_none(const struct node *n)
     return n && n->kind == NODE_SCALAR && !strcmp(n->text, "none"); /* in JSON it has quotes */
 }
 
+static void spec_read_rows(const struct node *root, struct spec *ret, struct problems *ps)
+{
+    _cleanup_(freep) struct node *kept = NULL;
+    struct node copy = {0};
+    const struct node *from = root;
+    if (root && is_none(node_find(root, "checkpoint"))) {
+        copy = map_without(root, "checkpoint", &kept);
+        from = &copy;
+        ret->checkpoint_none = true;
+    }
+    conf_read(spec_keys, spec_keys_n, from, ret, ps);
+}
+
+void spec_check_rows(const struct node *root, struct problems *ps)
+{
+    struct spec read = {0};
+    spec_read_rows(root, &read, ps);
+    spec_release(&read);
+}
+
 int spec_read(const struct node *root,
               const struct spec_limits *lim,
               struct spec *ret,
@@ -247,16 +267,8 @@ int spec_read(const struct node *root,
 {
     size_t errors = ps->errors;
     struct spec_check c = {.root = root, .ps = ps};
-    _cleanup_(freep) struct node *kept = NULL;
-    struct node copy = {0};
-    const struct node *from = root;
     *ret = (struct spec){0};
-    if (root && is_none(node_find(root, "checkpoint"))) {
-        copy = map_without(root, "checkpoint", &kept);
-        from = &copy;
-        ret->checkpoint_none = true;
-    }
-    conf_read(spec_keys, spec_keys_n, from, ret, ps);
+    spec_read_rows(root, ret, ps);
     c.n_read = ps->n;
     if (root && root->kind != NODE_MAP)
         return ERR_BAD_SPEC;

@@ -128,6 +128,8 @@ must_check int spec_read(const struct node *root,
                          const struct spec_limits *lim,
                          struct spec *ret,
                          struct problems *ps);
+/* What is wrong with each key and each value by itself; what goes together is spec_read()'s. */
+void spec_check_rows(const struct node *root, struct problems *ps);
 void spec_release(struct spec *s);
 /* dst is zeroed memory, and owns all that it gets. */
 void spec_copy(struct spec *dst, const struct spec *src);

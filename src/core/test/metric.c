@@ -319,6 +319,58 @@ static void knows_a_validation(void **state)
     metric_record_release(&r);
 }
 
+static void reads_the_scores_of_an_eval(void **state)
+{
+    (void)state;
+    struct metric_record r;
+    assert_int_equal(read_text("{'test_score/openai/gsm8k': np.float64(0.25), "
+                               "\"test_score/it's\": 1, 'test_score/a, {b}: c': nan}",
+                               &r),
+                     METRIC_RECORD);
+    assert_int_equal(r.step, 0);
+    assert_int_equal(r.n, 3);
+    assert_value(&r, "test_score/openai/gsm8k", 0.25);
+    assert_value(&r, "test_score/it's", 1);
+    assert_true(isnan(metric_value(&r, "test_score/a, {b}: c")));
+    assert_false(metric_is_training(&r) || metric_has_step(&r));
+    metric_record_release(&r);
+    /* Behind a bar that did not end its line; a name that looks like a line of the console. */
+    assert_int_equal(read_text("100%|##| 20/20 [00:47<00:00, 2.36s/it]"
+                               "{'test_score/step:7 - x:2': 0.5, 'test_score/\\'': array(1, 2)}  ",
+                               &r),
+                     METRIC_RECORD);
+    assert_int_equal(r.step, 0);
+    assert_int_equal(r.n, 1);
+    assert_value(&r, "test_score/step:7 - x:2", 0.5);
+    assert_int_equal(r.n_unread, 1);
+    assert_string_equal(r.unread, "test_score/'");
+    metric_record_release(&r);
+    static const char *const others[] = {
+        "test_score/x: 0.5",          "'test_score/x': 0.5",
+        "{'test_score/x': 0.5",       "{'test_score/x",
+        "{'test_score/x': 0.5} more", "{'test_score/x': 0.5, 'loss': 1}",
+        "f({'test_score/x': 0.5})",   "{'loss': 1, 'test_score/x': 0.5}",
+        "{'test_score/x': (0.5}",     "{'test_score/x' 0.5}",
+    };
+    for (size_t i = 0; i < array_len(others); i++)
+        assert_int_equal(read_text(others[i], &r), METRIC_NOTHING);
+    /* With a step it is a line of JSON as any other. */
+    assert_int_equal(read_text("{\"test_score/x\": 0.5, \"step\": 3}", &r), METRIC_RECORD);
+    assert_int_equal(r.step, 3);
+    metric_record_release(&r);
+}
+
+static void finds_what_may_be_a_line(void **state)
+{
+    (void)state;
+    static const char text[] = "the first list, {'test_score/x': 1}";
+    assert_ptr_equal(metric_find(text, strlen(text)), strstr(text, "st_score/"));
+    assert_null(metric_find(text, strlen("the first list, {'test_score")));
+    assert_non_null(metric_find("stst step", 9));
+    assert_null(metric_find("list of ste", 11));
+    assert_null(metric_find("st", 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +389,8 @@ int main(void)
         cmocka_unit_test(a_record_has_many_values),
         cmocka_unit_test(is_written_and_read_back),
         cmocka_unit_test(knows_a_validation),
+        cmocka_unit_test(reads_the_scores_of_an_eval),
+        cmocka_unit_test(finds_what_may_be_a_line),
         cmocka_unit_test(a_key_may_look_like_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

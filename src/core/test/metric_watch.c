@@ -241,6 +241,12 @@ static void a_restart_voids_what_it_runs_again(void **state)
     const struct metric_record later = {.step = 13, .attempt = 2, .v = &v, .n = 1};
     assert_true(metric_watch_goes_back(w, &again) && metric_watch_goes_back(w, &validation));
     assert_false(metric_watch_goes_back(w, &later));
+    /* Scores have no step: they make nothing void, nor hide that a later record does. */
+    struct metric_value score = {.name = (char[]){"test_score/x"}, .value = 1};
+    const struct metric_record scores = {.attempt = 2, .v = &score, .n = 1};
+    assert_false(metric_watch_goes_back(w, &scores));
+    metric_watch_add(w, &scores);
+    assert_true(metric_watch_goes_back(w, &again));
     struct metric_record old = {.step = 10, .attempt = 1, .v = &v, .n = 1};
     assert_false(metric_is_void(&old, &validation)); /* the step that it goes on from */
     assert_false(metric_is_void(&old, &again));

@@ -30,7 +30,8 @@ static void test_names(void **state)
 
 static void test_the_lease(void **state)
 {
-    const struct notebook_place at = {"/s/lib/argus_notebook.py", "/s/users/alice", &ports};
+    struct notebook_place at = {
+        .tool = "/s/lib/argus_notebook.py", .home = "/s/users/alice", .ports = &ports};
     const struct notebook n = {.name = (char[]){"main"},
                                .owner = (char[]){"alice"},
                                .project = (char[]){"rlhf"},
@@ -48,7 +49,16 @@ static void test_the_lease(void **state)
     assert_string_equal(json_string_value(json_array_get(argv, 0)), "python3");
     assert_string_equal(json_string_value(json_array_get(argv, 5)), "/n/alice/main");
     assert_string_equal(json_string_value(json_array_get(argv, 9)), "8700-8799");
+    assert_int_equal(json_array_size(argv), 10);
     assert_null(json_object_get(o, "pool"));
+    buf_reset(&out);
+    at.pip_index_url = "https://mirror.example.org/simple";
+    notebook_write_job(&n, &at, &out);
+    _cleanup_(json_unrefp) json_t *mirrored = json_loads(buf_str(&out), 0, NULL);
+    argv = json_get_array(mirrored, "entrypoint");
+    assert_int_equal(json_array_size(argv), 12);
+    assert_string_equal(json_string_value(json_array_get(argv, 10)), "--pip-index-url");
+    assert_string_equal(json_string_value(json_array_get(argv, 11)), at.pip_index_url);
     buf_release(&out);
 }
 

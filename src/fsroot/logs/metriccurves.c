@@ -86,9 +86,11 @@ static void curves_record(struct metric_record *rec, uint64_t end, void *arg)
         return;
     }
     /* What such a record makes void was marked in a new file, before it was written. */
-    if (!c->fresh && rec->attempt > c->attempt && rec->step <= c->step)
-        c->stale = true;
-    c->attempt = rec->attempt;
+    if (metric_has_step(rec)) {
+        if (!c->fresh && rec->attempt > c->attempt && rec->step <= c->step)
+            c->stale = true;
+        c->attempt = rec->attempt;
+    }
     c->step = rec->step > c->step ? rec->step : c->step;
     metric_table_add(c->table, rec);
 }

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/message.h"
 #include "core/pipe/pipe.h"
+#include "core/pipe/pipe_jobs.h"
 
 enum { PIPE_PATH_MAX = 1024, PIPE_LINE_MAX = 4096 };
 
@@ -351,6 +352,13 @@ static int pipe_take_text(const struct cli *cli,
 {
     struct problems ps = {0};
     int r = pipe_read(buf_str(text), text->len, ret, &ps);
+    if (r == 0)
+        pipe_jobs_check(*ret, &ps);
+    if (r == 0 && ps.errors) {
+        r = ERR_BAD_SPEC;
+        pipe_free(*ret);
+        *ret = NULL;
+    }
     if (r < 0) {
         pipe_tell_problems(cli, &ps, file);
         (void)message_refuse(
@@ -701,6 +709,20 @@ static const struct command PIPE_COMMANDS[] = {
         OPTS(RETRY_OPTS),
         .opts_size = sizeof(struct pipe_retry_opts),
         .run = pipe_retry,
+    },
+    {
+        .name = "pipe rollback",
+        .args = "RUN",
+        .least = 1,
+        .most = 1,
+        .summary = "take back what a run deployed",
+        .text = "Each service whose traffic a version has that this run deployed goes back to the "
+                "version that had it before, as 'argus service rollback' would do it. Jobs, models "
+                "and data sets of the run stay as they are.",
+        .ask = {.method = "POST",
+                .path = "/v1/pipeline-runs/{}:rollback",
+                .done = "say_done_goes_back",
+                .subject = "run {id}"},
     },
     {
         .name = "pipe schedule",

@@ -184,10 +184,11 @@ int alert_access(const struct access_who *who,
     struct access_thing thing = alerts_thing(a);
     bool changes = action == ACCESS_MACHINE_CHANGE;
     enum access_action see = access_kind_see(thing.kind);
-    enum access_action act = thing.kind == ACCESS_KIND_JOB       ? ACCESS_JOB_CHANGE
-                             : thing.kind == ACCESS_KIND_USER    ? ACCESS_USER_CHANGE
-                             : thing.kind == ACCESS_KIND_PROJECT ? ACCESS_PROJECT_CHANGE
-                                                                 : ACCESS_MACHINE_CHANGE;
+    enum access_action act = thing.kind == ACCESS_KIND_JOB        ? ACCESS_JOB_CHANGE
+                             : thing.kind == ACCESS_KIND_USER     ? ACCESS_USER_CHANGE
+                             : thing.kind == ACCESS_KIND_PROJECT  ? ACCESS_PROJECT_CHANGE
+                             : thing.kind == ACCESS_KIND_PIPELINE ? ACCESS_PIPELINE_CHANGE
+                                                                  : ACCESS_MACHINE_CHANGE;
     return access_check(who, changes ? act : see, verb, &thing, err);
 }
 

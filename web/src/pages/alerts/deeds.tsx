@@ -101,7 +101,7 @@ export function endSilence(s: Silence, done: () => void) {
     });
 }
 
-const OF = ["job", "node", "gpu", "cluster", "root", "queue", "quota", "argusd"] as const;
+const OF = ["job", "node", "gpu", "cluster", "root", "queue", "quota", "argusd", "pipeline"] as const;
 
 /** rule null: a new one. */
 export function editRule(rule: AlertRule | null, done: () => void) {

@@ -28,7 +28,9 @@ export function Subject({ of: a }: { of: Pick<Alert, "kind" | "name"> }) {
             ? `/jobs/${encodeURIComponent(a.name)}`
             : a.kind === "node" || a.kind === "gpu"
               ? withQuery("/nodes", { node: a.name.split("/")[0] })
-              : null;
+              : a.kind === "pipeline"
+                ? `/pipelines/-/${encodeURIComponent(a.name)}`
+                : null;
     return (
         <span class="cut">
             <span class="dim">{visible(a.kind)} </span>

@@ -284,3 +284,19 @@ export function cancelRun(run: PipelineRun) {
         done: w("cancelled"),
     });
 }
+
+/** Has it deployed something by itself? */
+export const hasDeployed = (run: PipelineRun) =>
+    run.steps.some((s) => s.uses === "deploy" && s.state === "SUCCEEDED" && !s.cached);
+
+export function rollbackRun(run: PipelineRun) {
+    ask({
+        title: w("rollback_title", visible(run.id)),
+        act: w("rollback"),
+        isBad: true,
+        cli: `argus pipe rollback ${shell(run.id)}`,
+        body: <p>{w("rollback_text")}</p>,
+        does: () => call("POST /v1/pipeline-runs/{run}:rollback", { path: { run: run.id } }),
+        done: w("rolled_back"),
+    });
+}

@@ -15,7 +15,7 @@ import { Icon } from "../../kit/icons";
 import { Drawer } from "../../kit/over";
 import { Cli, CopyCsv, Panel, shell, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
-import { cancelRun, retryRun } from "./deeds";
+import { cancelRun, hasDeployed, retryRun, rollbackRun } from "./deeds";
 import { StepGraph, usesSays } from "./graph";
 import { LIVE, pipeHref, runHref, RunTable, stateLook, tookOf } from "./parts";
 import { w } from "./words";
@@ -295,6 +295,7 @@ function RunHead({ run, may }: { run: PipelineRun; may: boolean }) {
         [
             may && live && { says: w("cancel"), does: () => cancelRun(run) },
             may && !live && { says: w("retry_go"), does: () => void retryRun(run, null) },
+            may && hasDeployed(run) && { says: w("rollback"), does: () => rollbackRun(run) },
         ],
         [run, may],
     );
@@ -333,6 +334,11 @@ function RunHead({ run, may }: { run: PipelineRun; may: boolean }) {
                     <button type="button" class="btn act" onClick={() => void retryRun(run, null)}>
                         <Icon name="restarting" />
                         {w("retry")}
+                    </button>
+                )}
+                {may && hasDeployed(run) && (
+                    <button type="button" class="btn act" onClick={() => rollbackRun(run)}>
+                        {w("rollback")}
                     </button>
                 )}
                 {may && live && !run.cancelled && (

@@ -109,6 +109,13 @@ export const w = words({
         "停止其 {0} 个作业，不再开始其他步骤。已结束的步骤保留，可由此重试。",
     ],
     cancelled: ["It is being cancelled", "正在取消"],
+    rollback: ["Roll back", "回退"],
+    rollback_title: ["Roll back what {0} deployed?", "回退 {0} 部署的服务？"],
+    rollback_text: [
+        "Each service whose traffic a version of this run has goes back to the version before. Jobs and models stay.",
+        "由本次运行的版本承接流量的服务回退到之前的版本。作业和模型保留。",
+    ],
+    rolled_back: ["It goes back to the version before", "正在回退到之前的版本"],
     s_job: ["Job", "作业"],
     s_tries: ["Tries", "尝试"],
     s_again: ["Tried again", "再次尝试"],
