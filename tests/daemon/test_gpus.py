@@ -2,6 +2,7 @@
 """Whose GPUs are used and how: beside a fake Ray a scout reads a pretended driver (tests/lib/fake_nvml.c), and its
 words stand in the place of Ray's page, in the job's GPUs, and after its end."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ from figurebed import World
 from programs import PROGRAMS
 from receiver import Receiver
 from rulebed import Watch, rules_yaml
+from shepherding import is_outermost
 
 from argusd import needs_argusd, until
 
@@ -33,17 +35,36 @@ class GpuWorld(World):
 
     def submit(self, name, **keys):
         """A job whose scout runs as its hook would start it. It prints, so that its silence is never taken for
-        idleness in a moment without figures. Ends when its gate opens."""
-        gate, pid = (self.argusd.root / "common" / f"{name}.{end}" for end in ("gate", "pid"))
+        idleness in a moment without figures. Ends when its gate opens, and fails once for a file NAME.fail."""
+        gate, pid, fail = (self.argusd.root / "common" / f"{name}.{end}" for end in ("gate", "pid", "fail"))
         scout = (
-            f"P=/tmp/argus-{os.getuid()}-$ARGUS_JOB_ID-a1-test; mkdir $P; "
+            f"P=/tmp/argus-{os.getuid()}-$ARGUS_JOB_ID-a${{ARGUS_ATTEMPT_DIR##*/}}-test; mkdir $P; "
             f'{PROGRAMS["argus-shepherd"]} --scout "$ARGUS_ATTEMPT_DIR" $P {os.getpid()} "$ARGUS_DRIVER_NODE"; '
         )
-        wait = f"echo $$ >{pid}.new; mv {pid}.new {pid}; while [ ! -e {gate} ]; do echo .; sleep 0.1; done"
+        wait = (
+            f"echo $$ >{pid}.new; mv {pid}.new {pid}; "
+            f"while [ ! -e {gate} ]; do if [ -e {fail} ]; then rm {fail}; exit 1; fi; echo .; sleep 0.1; done"
+        )
         run = f"export RANK=0; sh -c '{wait}'"
         job = self.argusd.submit(scout + run, **keys)
         until(pid.exists, "the process of the job")
         return job, int(pid.read_text()), gate
+
+    def argus(self, *words):
+        env = {**os.environ, "ARGUS_URL": self.argusd.url, "ARGUS_TOKEN": self.argusd.tokens["user"]}
+        return subprocess.run([PROGRAMS["argus"], *words], env=env, capture_output=True, text=True, check=False)
+
+    @contextlib.contextmanager
+    def silent_pages(self):
+        """Ray's pages say nothing of GPUs."""
+        texts = {name: page.text for name, page in self.pages.items()}
+        for page in self.pages.values():
+            page.text = "".join(line for line in page.text.splitlines(True) if "ray_node_gpus_" not in line)
+        try:
+            yield
+        finally:
+            for name, page in self.pages.items():
+                page.text = texts[name]
 
     def gpus(self, job, ok):
         def look():
@@ -119,6 +140,61 @@ def test_the_sums_are_the_nodes(world):
     assert told[1]["busy_s"] == pytest.approx(told[1]["watched_s"] * 0.8, rel=1e-4)
     gate.touch()
     world.argusd.wait_over(job)
+
+
+@pytest.mark.skipif(not is_outermost(), reason="in a pid namespace the driver's use by process is not taken")
+def test_a_job_that_rests_beside_one_that_works(world):
+    """Both workers are this machine, so that a job on each is on the same GPUs: what the one does is not held to be the
+    other one's work, and together it is what the GPUs do."""
+    keys = {"n_gpus_per_node": 2, "idle": {"min_gpu_util": 5, "window": "20s"}}
+    lines = [GPU.format(g, 80) for g in (0, 1)]
+    with world.silent_pages():
+        set_gpus(world.bin, *lines)
+        works, pid, works_gate = world.submit("works", **keys)
+        lines += [f"proc {g} {pid} 2000 80" for g in (0, 1)]
+        set_gpus(world.bin, *lines)
+        rests, pid, rests_gate = world.submit("rests", **keys)
+        set_gpus(world.bin, *lines, *[f"proc {g} {pid} 500 0" for g in (0, 1)])
+        idle = world.argusd.wait_job(rests, lambda j: "IDLE" in j["flags"], "is called idle")
+        assert idle["reason"]["args"]["use"] == 0, idle["reason"]
+        world.argusd.wait_job(rests, lambda j: j["gpu_idle_hours"] > 0, "holds its GPUs idle in the ledger")
+        world.argusd.wait_job(rests, lambda j: 0 <= j["gpu_util"] < 40, "has no part in what the GPUs do")
+        busy = world.argusd.wait_job(works, lambda j: j["gpu_util"] == 80, "has all that the GPUs do")
+        assert "IDLE" not in busy["flags"] and busy["gpu_idle_hours"] == 0
+        for row in world.gpus(works, lambda s: s["by_processes"]):
+            assert row["busy_s"] == pytest.approx(row["watched_s"] * 0.8, rel=1e-4) and row["used_joules"] > 0
+        for row in world.gpus(rests, lambda s: s["by_processes"]):
+            assert row["busy_s"] == row["used_joules"] == 0
+        for job, gate in ((works, works_gate), (rests, rests_gate)):
+            gate.touch()
+            world.argusd.wait_over(job)
+
+
+def test_all_attempts_of_a_job(world):
+    """What an earlier attempt used stays, and counts."""
+    set_gpus(world.bin, GPU.format(0, 50), GPU.format(1, 50))
+    restart = {"max": 1, "backoff": "1s", "on": ["unknown", "user_code_error"]}
+    job, _, gate = world.submit("again", n_gpus_per_node=1, restart=restart)
+    [first] = world.gpus(job, lambda s: (s["used_joules"] or 0) > 0)
+    gate.with_suffix(".fail").touch()
+    world.argusd.wait_job(job, lambda j: j["attempt"] == 2, "is at its second attempt")
+    [second] = world.gpus(job, lambda s: (s["used_joules"] or 0) > 0)
+    gate.touch()
+    end = world.argusd.wait_over(job)
+    assert end["state"] == "SUCCEEDED", end["reason"]
+
+    def agreed():
+        page, end = world.argusd.get(f"/v1/jobs/{job}/gpus?step=15s"), world.argusd.job(job)
+        return (page, end) if end["gpu_joules"] == pytest.approx(page["total"]["used_joules"]) else None
+
+    page, end = until(agreed, "the newest book in the job")
+    [earlier], [newest] = page["earlier"], page["series"]
+    assert earlier["attempt"] == 1 and (earlier["node"], earlier["gpu"]) == (first["node"], first["gpu"])
+    for key in ("used_joules", "busy_s", "watched_s"):
+        assert earlier[key] >= first[key] and newest[key] >= second[key], key
+        assert page["total"][key] == pytest.approx(earlier[key] + newest[key]), key
+    said = world.argus("status", job)
+    assert said.returncode == 0 and f"{end['gpu_joules'] / 3.6e6:.4f} kWh, over all attempts" in said.stdout, said
 
 
 def xid_ends(world, rule):
@@ -218,9 +294,7 @@ def test_an_idle_job_is_warned_and_its_owner_may_say_why(world):
     assert f"argus justify {job}" in warned["reason"]["text"] and warned["reason"]["args"]["ends"], warned["reason"]
     for refused in ({}, {"reason": ""}, {"reason": "x" * 301}, {"reason": "x", "for": "8d"}):
         assert world.argusd.call("POST", f"/v1/jobs/{job}:justify", refused).status in (400, 422), refused
-    env = {**os.environ, "ARGUS_URL": world.argusd.url, "ARGUS_TOKEN": world.argusd.tokens["user"]}
-    said = [PROGRAMS["argus"], "justify", job, "a judge scores on CPUs", "--for", "25s"]
-    assert subprocess.run(said, env=env, capture_output=True, text=True).returncode == 0
+    assert world.argus("justify", job, "a judge scores on CPUs", "--for", "25s").returncode == 0
     quiet = world.argusd.wait_job(job, lambda j: "IDLE" not in j["flags"], "is not called idle any more")
     assert quiet["idle_reason"] == "a judge scores on CPUs" and quiet["idle_until"] and quiet["state"] == "RUNNING"
     (event,) = [e for e in world.argusd.events(job) if e["kind"] == "justified"]

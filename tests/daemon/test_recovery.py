@@ -158,6 +158,16 @@ def test_reports(argusd, trained):
     said = cli(argusd, "job", trained["id"]).splitlines()
     assert f"ETTR          {100 * r['ettr']:9.1f}%" in said and "failures               1" in said
     assert any(line.split() == ["queue", f"{r['queue_s'] * GPUS / 3600:.2f}"] for line in said)
+    whole, *each = csv.DictReader(io.StringIO(cli(argusd, "job", trained["id"], "--csv")))
+    assert [(x["id"], x["attempt"]) for x in (whole, *each)] == [(trained["id"], k) for k in ("", "1", "2")]
+    assert float(whole["held_gpu_s"]) == pytest.approx(trained["gpu_seconds"], abs=1e-3)
+    assert float(whole["redone_gpu_s"]) == pytest.approx(trained["gpu_redone_hours"] * 3600, abs=1e-3)
+    assert float(whole["ettr"]) == pytest.approx(r["ettr"], abs=1e-4) and whole["failures"] == "1"
+    for part in PARTS:
+        assert float(whole[f"{part}_gpu_s"]) == pytest.approx(r[f"{part}_s"] * GPUS, abs=1e-3), part
+    for row, attempt in zip(each, trained["attempts"], strict=True):
+        assert float(row["held_gpu_s"]) == pytest.approx(attempt["gpu_seconds"], abs=1e-3)
+        assert (row["ettr"], row["failures"], row["productive_gpu_s"]) == ("", "", "")
     head, titles, *rest = cli(argusd, "recovery").splitlines()
     assert head.startswith(f"ETTR {100 * r['ettr']:.1f}%, MTTR ") and head.endswith(", 1 failures")
     assert titles.split()[:3] == ["CLASS", "COST", "FAILURES"] and any(row.startswith("w1 ") for row in rest)

@@ -115,6 +115,33 @@ def test_the_sampler_indexes_while_it_runs(argusd, training):
     argusd.stop_job(other.id)
 
 
+def opens(argusd, job, look):
+    """A sample to look at is what it says, without its text, and its command opens it."""
+    assert set(look) == {"step", "prompt", "score", "command"} and 1 <= look["step"] <= 12
+    worst = ask(argusd, job, f"?step={look['step']}&prompt={look['prompt']}&order=worst")["samples"][0]
+    assert worst["score"] == look["score"]
+    program, noun, *args = look["command"].split()
+    assert (program, noun) == ("argus", "samples")
+    assert look["prompt"] in cli(argusd, *args).stdout
+
+
+def test_samples_that_come_behind_the_last_step(argusd):
+    """An alert shows them though no step is told any more."""
+    t = standin.Training(argusd, alerts=["critic/score/mean < 0.1"])
+    step = {"step": 1, "data": {"critic/score/mean": 0.05, "timing_s/step": 1.0}}
+    with open(argusd.job_dir(t.id) / "attempts/1/metrics.jsonl", "a") as f:
+        f.write(json.dumps(step) + "\n")
+
+    def alert():
+        return (argusd.job(t.id)["metric_alerts"] or [{}])[0]
+
+    until(lambda: alert().get("stands"), "the alert holds")
+    assert "samples" not in alert()
+    t.dump(1, [("p", "q", 0.5)])
+    (look,) = until(lambda: alert().get("samples"), "its sample is shown")
+    opens(argusd, t.id, look)
+    argusd.stop_job(t.id)
+
 def test_what_they_say_is_a_metric_and_judged(argusd):
     """Shares of each step beside its own metrics, in the verdict too: here all answers to a prompt are one text."""
     t = standin.Training(argusd, alerts=["samples/flat_groups >= 50 % for 2 steps"])
@@ -137,11 +164,19 @@ def test_what_they_say_is_a_metric_and_judged(argusd):
     tells(14)  # what samples say is judged with the next step
     v = until(lambda: (v := argusd.job(t.id)["verdict"]) and v["kind"] == "same_answers" and v, "it is judged")
     item = v["items"][0]
+    event = until(lambda: next((e for e in argusd.events(t.id) if e["kind"] == "verdict"), None), "it is told")
     assert (item["step"], item["value"], item["metric"]) == (1, 1, "samples/same_answers")
     assert v["text"] == "all answers to a prompt are the same text since step 1: so it is for 100 % of the prompts"
     assert "rollout.temperature" in v["fix"]
+    assert len(item["samples"]) == 2, "one of each prompt of a step"
+    for look in item["samples"]:
+        opens(argusd, t.id, look)
+    opens(argusd, t.id, event["data"]["samples"][0])
     (alert,) = argusd.job(t.id)["metric_alerts"]
     assert alert["stands"] and alert["metric"] == "samples/flat_groups" and alert["value"] == 0.5
+    assert [x["score"] for x in alert["samples"]] == [0.0, 1.0]
+    told = until(lambda: next((e for e in argusd.events(t.id) if e["kind"] == "metric_alert"), None), "it is told, too")
+    opens(argusd, t.id, told["data"]["samples"][0])
     for noun in ("status", "why"):
         page = cli(argusd, t.id, noun=noun).stdout
         assert f"argus samples {t.id} --step 1 --worst 5 --full" in page, page

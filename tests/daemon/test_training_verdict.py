@@ -51,7 +51,7 @@ def steps_of(argusd, job):
 
 def test_where_the_steps_go(argusd):
     t = Training(argusd)
-    assert steps_of(argusd, t.id) == {"id": t.id, "state": "RUNNING", "anatomy": None}
+    assert steps_of(argusd, t.id) == {"id": t.id, "state": "RUNNING", "anatomy": None, "usual": None}
     assert "no step has told its time" in cli(argusd, "steps", t.id)
     tells(t, 1, 11)
     tells(t, 12, 12, **TOOL)
@@ -78,6 +78,47 @@ def test_where_the_steps_go(argusd):
     t.let_go()
     argusd.wait_over(t.id)
     assert steps_of(argusd, t.id)["anatomy"]["steps"] == 12
+
+
+def test_what_is_usual(tmp_path):
+    """The median share of each stage in jobs like it that ended, and that the reader may see."""
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+
+        def trains(reward, **more):
+            t = Training(argusd, **more)
+            tells(t, 1, 3, **{"timing_s/gen": 4.0, "timing_s/reward": reward})
+            t.until_step(3)
+            return t
+
+        def ends(t):
+            t.let_go()
+            argusd.wait_over(t.id)
+            return t
+
+        first = ends(trains(1.0))
+        ends(trains(2.0))
+        assert steps_of(argusd, first.id)["usual"] is None, "one other job says nothing"
+        ends(trains(3.0))
+        assert steps_of(argusd, first.id)["usual"] is None, "of three it is one itself"
+        t = trains(0.5)
+        usual = steps_of(argusd, t.id)["usual"]
+        shares = {s["stage"]: s["share"] for s in usual["stages"]}
+        assert (usual["jobs"], usual["step_seconds"]) == (3, 10)
+        assert (shares["reward"], shares["generate"], shares["save"]) == (pytest.approx(0.2), pytest.approx(0.4), 0)
+        page = cli(argusd, "steps", t.id)
+        assert "10 s a step in 3 jobs of the same workload and pool" in page
+        (line,) = [x for x in page.splitlines() if x.startswith("reward")]
+        assert "5 % / 20 %" in line, line
+        argusd.call("POST", "/v1/users", {"name": "bob"})
+        argusd.tokens["bob"] = argusd.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
+        reply = argusd.call("GET", f"/v1/jobs/{t.id}/steps", token="bob")
+        assert reply.status == 404, "nobody is told medians by a job that he may not see"
+        ends(t)
+        his = trains(0.5, token="bob")
+        page = argusd.call("GET", f"/v1/jobs/{his.id}/steps", token="bob").json()
+        assert (page["anatomy"]["steps"], page["usual"]) == (3, None), "nor those of jobs that he may not see"
+        assert steps_of(argusd, his.id)["usual"]["jobs"] == 4, "an admin sees them"
+        ends(his)
 
 
 def test_what_is_wrong_and_since_when(argusd):

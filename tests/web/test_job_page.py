@@ -342,12 +342,20 @@ def test_the_curves_of_the_ranks(browser, world):
     use = lambda rank: [0.125, 0.25] if rank == 5 else [0.75, 0.5]  # noqa: E731
     rows = [gpu_of(f"gpu-0{rank // 8}", rank % 8, use(rank), rank=rank) for rank in range(16)]
     rows += [gpu_of("<b>gpu-02</b>", 0, [0.75, None]), gpu_of("gpu-03", 0, [None, None])]
+    rows[0] |= {"watched_s": 600, "busy_s": 300, "used_joules": 1.8e6}
+    earlier = {"node": "<b>gpu-02</b>", "gpu": 0, "uuid": "GPU-0", "attempt": 1, "rank": None, "by_processes": False,
+               "watched_s": 100, "busy_s": 20, "used_joules": 3.6e6, "mem_peak_bytes": 1 << 30}  # fmt: skip
+    total = {"watched_s": 700, "busy_s": 320, "used_joules": 5.4e6, "mem_peak_bytes": 1 << 30}
     said = {"id": job, "figure": "gpu_util_ratio", "from": "2026-11-26T08:00:00Z", "step_s": 60, "points": 2,
-            "series": rows}  # fmt: skip
+            "series": rows, "earlier": [earlier], "total": total}  # fmt: skip
     page = browser.page()
     page.route(f"**/v1/jobs/{job}/gpus?*", lambda r: r.fulfill(json=said))
     page.goto(f"{world.argusd.url}/jobs/{job}")
     page.wait_for_selector("#gpus .rank-curves canvas")
+    of_all, first, newest = page.locator("#gpus .gpu-energy p").all_inner_texts()
+    assert of_all == "Energy over all attempts: 1.5 kWh"
+    assert first == "Attempt 1 on 1 GPU: 1 kWh, at work for 20% of the time"
+    assert newest.endswith(" on 18 GPUs: 0.5 kWh, at work for 50% of the time")
     shown = lambda: page.locator("#gpus .rank-curves .plot").get_attribute("aria-label")  # noqa: E731
     assert shown() == "rank 5 · gpu-00 GPU 5 works at 19% on the average, the median rank at 63%"
     assert "the median of 17 · thin: the 16 that differ most" in page.inner_text("#gpus .rank-curves")
@@ -449,6 +457,26 @@ def test_a_view_of_the_list_is_kept(browser):
     page.context.close()
 
 
+def test_more_than_a_hundred_samples(browser, tmp_path):
+    with World(tmp_path, full=False) as w, browser.of(w):
+        standin.make_world(w.argusd.root)
+        training = standin.Training(w.argusd)
+        training.dump(1, [(f"p{i}", f"answer {i}.", i / 200) for i in range(200)])
+        page = browser.open(f"/jobs/{training.id}", "#samples .sample")
+        assert page.locator("#samples .sample").count() == 32
+        for shown in (132, 200):
+            page.click("#samples button:has-text('Show more')")
+            until(lambda n=shown: page.locator("#samples .sample").count() == n, f"{shown} samples are shown")
+        assert "answer 199." in page.inner_text("#samples")
+        assert page.locator("#samples button:has-text('Show more')").count() == 0
+        page.click("#samples .seg button:has-text('Best')")
+        page.wait_for_selector("#samples .sample-group:first-of-type:has-text('answer 199.')")
+        assert page.locator("#samples .sample").count() == 32, "the pages are of the order that was asked for"
+        assert page.wrong == []
+        page.context.close()
+        w.argusd.stop_job(training.id)
+
+
 def test_samples_are_text_and_go_over_the_steps(browser, tmp_path):
     with World(tmp_path, full=False) as w, browser.of(w):
         standin.make_world(w.argusd.root)
@@ -470,6 +498,12 @@ def test_samples_are_text_and_go_over_the_steps(browser, tmp_path):
         page.select_option("#samples select", "1")
         page.click("#samples .seg button:has-text('Worst')")
         page.wait_for_selector("#samples .sample-group:first-of-type:has-text('bold')")
+        page.click("#samples .seg button:has-text('Most changed')")
+        page.wait_for_selector("#samples select[aria-label='Since step']")
+        page.fill("#samples [aria-label='Score from']", "0.4")
+        page.wait_for_selector("#samples .sample-group:has-text('2+2=')")
+        until(lambda: markup not in page.inner_text("#samples"), "a score below it is left out")
+        page.fill("#samples [aria-label='Score from']", "")
         other = standin.Training(w.argusd)
         call = '<tool_call>{"name": "calc", "arguments": {"q": "2+2"}}</tool_call><tool_response>4</tool_response>four'
         other.dump(1, [("2+2=", call, 1.0)], acc=[1])
@@ -479,7 +513,38 @@ def test_samples_are_text_and_go_over_the_steps(browser, tmp_path):
         page.wait_for_selector("#samples .sample:has-text('four')")
         assert page.inner_text(".sample-turn.call").splitlines()[0] == "Tool call: calc"
         assert "4" in page.inner_text(".sample-turn.result .sample-text")
+        rows = page.locator("#samples .sample-beside")
+        assert [rows.nth(i).locator("h3").inner_text() for i in range(rows.count())] == ["Step 2", "Step 1"]
+        assert "it is 1" in rows.nth(1).inner_text() and "four" in rows.nth(1).inner_text(), "of the same step"
+        assert "None of this step" in rows.nth(0).inner_text()
         assert page.wrong == []
         page.context.close()
         w.argusd.stop_job(training.id)
         w.argusd.stop_job(other.id)
+
+
+def test_runs_in_trackers_are_seen(browser, world):
+    """As argusd tells of servers that are not there; and a link that a spec made is one only to the web."""
+    a = world.argusd
+    keys = {"wandb": {"enabled": True, "mode": "online"}, "tracking": {"backend": "mlflow"}}
+    job = a.submit("true", **keys)
+    a.wait_over(job)
+    view = a.wait_job(job, lambda j: len([t for t in j["trackers"] or [] if t["problem"]]) == 2, "has its runs")
+    page = browser.open(f"/jobs/{job}", "#trackers tbody tr >> nth=1")
+    rows = page.locator("#trackers tbody tr").all_inner_texts()
+    for run, row in zip(view["trackers"], rows, strict=True):
+        assert run["tracker"] in row and run["problem"] in row, row
+    assert page.locator("#trackers a").count() == 0, "a directory is no link"
+    page.context.close()
+
+    evil = {**view["trackers"][0], "link": "javascript:alert(8)", "name": "<img src=x onerror=alert(9)>"}
+    fine = {**evil, "attempt": 2, "mode": "online", "state": "complete", "link": "https://wandb.example/a/b"}
+    page = browser.page()
+    page.route(f"**/v1/jobs/{job}", lambda r: r.fulfill(json={**view, "trackers": [evil, fine]}))
+    page.goto(f"{a.url}/jobs/{job}")
+    page.wait_for_selector("#trackers tbody tr >> nth=1")
+    links = page.locator("#trackers a")
+    assert [link.get_attribute("href") for link in links.all()] == ["https://wandb.example/a/b"]
+    assert links.first.inner_text() == evil["name"] and page.locator("#trackers img").count() == 0
+    assert page.evaluate("window.__alerts || []") == [] and page.wrong == []
+    page.context.close()

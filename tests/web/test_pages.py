@@ -482,9 +482,17 @@ def test_a_machine_is_added_drained_and_removed(browser, world):
     page.keyboard.press("Escape")
     page.click(".drawer footer .btn.bad")
     assert "Remove gpu-99?" in page.inner_text("[role=dialog] h1")
+    assert "argus ops plan remove_node --node gpu-99" in page.inner_text("[role=dialog] footer")
     page.click("[role=dialog] .btn.main")
-    page.wait_for_selector(".drawer", state="detached")
-    until(lambda: page.locator(".n-row", has_text="gpu-99").count() == 0, "it is gone from the page")
+    page.wait_for_url("**/ops?plan=plan-*")
+    page.wait_for_selector(".drawer .ops-steps li:has-text('remove')")
+    assert world.argusd.call("GET", "/v1/nodes/gpu-99").status == 200, "it is only planned"
+    page.click(".drawer footer .btn:has-text('Apply')")
+    page.click("[role=dialog] .btn.main")
+    until(lambda: world.argusd.call("GET", "/v1/nodes/gpu-99").status == 404, "it is gone")
+    page.goto(world.argusd.url + "/nodes")
+    page.wait_for_selector(".n-row")
+    assert page.locator(".n-row", has_text="gpu-99").count() == 0
     page.context.close()
 
 
@@ -508,10 +516,35 @@ def test_what_a_lead_reads_first(browser, world):
     page.locator(".lead-lines li").nth(2).wait_for()
     said = page.locator(".lead-lines li").all_inner_texts()
     assert "GPU-hours" in said[0] and ("wait" in said[2]), said
-    row = page.locator(".tbl tr", has_text="alice").first
+    row = page.locator("[aria-label='Projects and people'] tr", has_text="alice").first
     row.locator("a").click()  # the jobs behind the figure
     page.wait_for_url("**/jobs?user=alice&sort=-gpu_hours&ran_since=1d")
     page.wait_for_selector(".vrow:has-text('alice')")
+    page.context.close()
+
+
+def test_quotas_stand_beside_what_is_held(browser, world):
+    page = browser.open("/usage", "[aria-label='Quotas'] tbody td")
+    row = page.locator("[aria-label='Quotas'] tbody tr", has=page.locator("a", has_text=re.compile("^alice$")))
+    held = {q["name"]: q["usage"]["gpus"] for q in world.argusd.get("/v1/quotas")["quotas"] if q["kind"] == "user"}
+    titles = page.locator("[aria-label='Quotas'] thead th").all_inner_texts()
+    row.locator("td").nth(titles.index("Holds now")).wait_for()
+    assert row.locator("td").nth(titles.index("Holds now")).inner_text() == f"{held['alice']:g}"
+    row.locator("a").click()
+    page.wait_for_url("**/people?view=users&user=alice")
+    page.context.close()
+
+
+def test_why_gpus_rest_is_said_on_the_page(browser, world):
+    page = browser.open(f"/jobs/{world.jobs['running']}", "#gpus")
+    page.click("#gpus header .link:has-text('Justify')")
+    act = page.locator("[role=dialog] .btn.main")
+    assert act.is_disabled()  # without a reason
+    page.fill("[role=dialog] input >> nth=0", "a judge scores on CPUs")
+    assert f"argus justify --for 4h {world.jobs['running']} 'a judge" in page.inner_text("[role=dialog] footer")
+    act.click()
+    page.wait_for_selector(".idle-note:has-text('a judge scores on CPUs')")
+    assert world.argusd.get(f"/v1/jobs/{world.jobs['running']}")["idle_reason"] == "a judge scores on CPUs"
     page.context.close()
 
 

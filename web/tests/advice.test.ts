@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import type { AdviceTaken, JobWaste } from "../src/made/api";
 import { textOfJob } from "../src/base/spectext";
-import { advised, adviceOf, canTake, medianOf, shapeOf, tookOf } from "../src/pages/usage/advice";
+import { actOf, advised, adviceOf, canTake, isLittle, medianOf, shapeOf, tookOf } from "../src/pages/usage/advice";
 import { periodOf, ranIn } from "../src/pages/usage/period";
 
 const waste = (more: Partial<JobWaste>) =>
@@ -49,6 +49,22 @@ test("a shorter timeout tells no gain; data has no key", () => {
     expect(adviceOf(of)).not.toContain("GPU-h");
     expect(advised("nnodes: 1\n", waste({ advice: "faster_data", gain_hours: 2 }), job)).toBe("nnodes: 1\n");
     expect(adviceOf(waste({}))).toBe("");
+});
+
+test("the button of an advice does what can be done about it", () => {
+    const gpus = waste({ advice: "fewer_gpus", state: "SUCCEEDED" });
+    expect(actOf(gpus, false)).toBe("submit");
+    // One that waits again keeps its shape; its timeout may change.
+    expect(actOf({ ...gpus, state: "QUEUED" }, false)).toBe("submit");
+    expect(actOf({ ...gpus, state: "QUEUED", advice: "shorter_time_limit" }, false)).toBe("change");
+    expect(actOf(gpus, true)).toBeNull(); // a viewer submits nothing
+    expect(actOf(waste({ advice: "faster_data" }), true)).toBe("steps");
+    expect(actOf(waste({}), false)).toBeNull();
+    expect(actOf(waste({ advice: "save_more_often", workload: "ray" }), false)).toBeNull(); // it has no such key
+});
+
+test("what one digit shows as none is little", () => {
+    expect([0, 0.04, 0.05, 3].map(isLittle)).toEqual([true, true, false, false]);
 });
 
 test("an advice that was taken says what it was, and its error only where there is one", () => {

@@ -2,6 +2,7 @@
 // The time for which the GPUs of a job are asked for, and where the evidence of a finding stands.
 import { describe, expect, it } from "vitest";
 import { logPlaceOf } from "../src/pages/job/evidence";
+import { attemptUses, kwh } from "../src/pages/job/gpuuse";
 import { hasEnded, spanAsked } from "../src/pages/job/lately";
 import { askOf, inTurn, standings } from "../src/pages/job/standing";
 
@@ -23,6 +24,36 @@ describe("the use of a job's GPUs", () => {
     it("does not end where a job waits for its next attempt, or never began", () => {
         expect(spanAsked(tried([at(0), at(10)]))).toEqual({ step: "10m" });
         expect(spanAsked(tried([null, at(10)]))).toEqual({ step: "1m" });
+    });
+});
+
+describe("what attempts used", () => {
+    const used = (watched_s: number | null, busy_s: number | null, used_joules: number | null) => ({
+        watched_s,
+        busy_s,
+        used_joules,
+    });
+    const row = (attempt: number, ...of: Parameters<typeof used>) => ({
+        ...{ node: "a", gpu: 0, uuid: "", rank: null, by_processes: false, mem_peak_bytes: null },
+        attempt,
+        ...used(...of),
+    });
+    it("is added up over the GPUs of each, the newest last", () => {
+        const earlier = [row(2, 10, 5, 100), row(1, 10, 1, 50), row(2, 10, 10, 100)];
+        expect(attemptUses({ series: [used(20, 5, 7)], earlier }, 3)).toEqual([
+            { attempt: 1, gpus: 1, joules: 50, busy: 0.1 },
+            { attempt: 2, gpus: 2, joules: 200, busy: 0.75 },
+            { attempt: 3, gpus: 1, joules: 7, busy: 0.25 },
+        ]);
+    });
+    it("leaves out what was not measured", () => {
+        const series = [used(null, null, null), used(null, null, null)];
+        expect(attemptUses({ series, earlier: [] }, 1)).toEqual([]);
+        const part = attemptUses({ series: [used(10, null, null), used(10, 5, 3)], earlier: [] }, 1);
+        expect(part).toEqual([{ attempt: 1, gpus: 2, joules: 3, busy: 0.5 }]);
+    });
+    it("is said in kilowatt-hours", () => {
+        expect([kwh(3.6e6), kwh(9000), kwh(0)]).toEqual(["1 kWh", "0.0025 kWh", "0 kWh"]);
     });
 });
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // lead.test.ts - what a lead reads first, computed.
 import { expect, test } from "vitest";
-import type { JobItem, JobWaste, UsageDealings } from "../src/made/api";
-import { accounts, poolShares, waitingBySize, wholes, worstLoss } from "../src/pages/usage/lead";
+import type { JobItem, JobWaste, Quota, UsageDealings } from "../src/made/api";
+import { accounts, behindPart, limited, poolShares, waitingBySize, wholes, worstLoss } from "../src/pages/usage/lead";
 import { monthsUntil, periodOf } from "../src/pages/usage/period";
 import { series } from "./made";
 
@@ -25,18 +25,16 @@ test("a pool's bar is its capacity, beside the time before", () => {
     expect(one!.parts.find((x) => x.part === "used")!.percent).toBe(61);
     expect([one!.held, one!.heldBefore]).toEqual([61, 40]);
     expect(poolShares([day(1, 1)], [])[0]!.heldBefore).toBeNull();
+    expect(one!.heldWeekBefore).toBeNull();
+    expect(poolShares([day(61, 39)], [day(40, 60)], [day(55, 45)])[0]!.heldWeekBefore).toBeCloseTo(55);
 });
 
 test("who held nothing is not told, and what nobody measured is no nought", () => {
-    const told = accounts(
-        "user",
-        [
-            series("bob", { used: [2 * H], held_idle: [0], unknown: [2 * H], busy: [0] }),
-            series("alice", { used: [6 * H], held_idle: [2 * H], unknown: [0], busy: [3 * H] }),
-            series("carol", { used: [0], held_idle: [0] }),
-        ],
-        [],
-    );
+    const told = accounts("user", [
+        series("bob", { used: [2 * H], held_idle: [0], unknown: [2 * H], busy: [0] }),
+        series("alice", { used: [6 * H], held_idle: [2 * H], unknown: [0], busy: [3 * H] }),
+        series("carol", { used: [0], held_idle: [0] }),
+    ]);
     expect(told.map((a) => [a.name, a.held, a.computed])).toEqual([
         ["alice", 8, 3],
         ["bob", 2, null],
@@ -59,7 +57,6 @@ test("what projects had of each other stands beside what they held", () => {
     const told = accounts(
         "project",
         [series("vision", { used: [8 * H], held_idle: [0] }), series("speech", { used: [0], held_idle: [0] })],
-        [],
         [
             dealings("rl", {
                 wait_taken_gpu_s: 4 * H,
@@ -80,9 +77,9 @@ test("what projects had of each other stands beside what they held", () => {
         { project: "*", hours: 3 },
     ]);
     // What is not told is not nothing.
-    expect(accounts("project", [series("llm", { used: [H], held_idle: [0] })], [])[0]!.dealt).toBeUndefined();
+    expect(accounts("project", [series("llm", { used: [H], held_idle: [0] })])[0]!.dealt).toBeUndefined();
     // Nobody lends to a person.
-    expect(accounts("user", [series("bob", { used: [H], held_idle: [0] })], [])[0]!.dealt).toBeUndefined();
+    expect(accounts("user", [series("bob", { used: [H], held_idle: [0] })])[0]!.dealt).toBeUndefined();
 });
 
 test("who waits is told by the size of the gang", () => {
@@ -120,8 +117,46 @@ test("a period is days back from now, or a month in UTC with the month before it
         to: "2026-01-01T00:00:00Z",
         step: "1d",
         before: { from: "2025-11-01T00:00:00Z", to: "2025-12-01T00:00:00Z" },
+        weekBefore: null,
     });
     expect(periodOf("2026-01", now).to).toBeUndefined();
     expect(periodOf("7d", now).before).toEqual({ from: "14d", to: "7d" });
+    // A day has the same hours a week ago; the time before a week is those already.
+    expect(periodOf("1d", now).weekBefore).toEqual({ from: "8d", to: "7d" });
+    expect(["7d", "30d", "90d"].map((word) => periodOf(word, now).weekBefore)).toEqual([null, null, null]);
     for (const odd of [null, "", "2031-01", "2025-13", "3d", "constructor"]) expect(periodOf(odd, now).word).toBe("1d");
+});
+
+test("a part of a pool's bar leads to jobs where a filter says which they are", () => {
+    const day = { from: "1d" };
+    const held = { pool: "h20", sort: "-gpu_hours", ran_since: "1d", ran_until: undefined };
+    expect(["used", "redone", "held_idle"].map((part) => behindPart(part as "used", "h20", day))).toEqual([
+        held,
+        held,
+        held,
+    ]);
+    expect(behindPart("blocked", "h20", day)).toEqual({ state: "QUEUED", pool: "h20", sort: "-gpus" });
+    expect(behindPart("used", "", day)).toBeNull();
+    for (const part of ["free", "draining", "broken", "foreign"] as const)
+        expect(behindPart(part, "h20", day)).toBeNull();
+});
+
+test("quotas are of those who have a limit or hold something", () => {
+    const of = (kind: Quota["kind"], name: string, quota: Partial<Quota["quota"]>, usage: Partial<Quota["usage"]>) =>
+        ({
+            kind,
+            name,
+            quota: { gpus_guaranteed: null, gpus_ceiling: null, gpu_hours_per_month: null, ...quota },
+            usage: { gpus: 0, queued: 0, gpu_hours_this_month: 0, ...usage },
+        }) as Quota;
+    const told = limited([
+        of("user", "carol", {}, {}),
+        of("user", "bob", {}, { gpus: 2 }),
+        of("user", "dave", {}, { queued: 1 }),
+        of("project", "rl", { gpus_guaranteed: 0 }, {}),
+        of("project", "vision", {}, { gpu_hours_this_month: 5 }),
+        of("project", "speech", { gpu_hours_per_month: 100 }, { gpu_hours_this_month: 7 }),
+        of("project", "llm", { gpus_ceiling: 8 }, {}),
+    ]);
+    expect(told.map((q) => q.name)).toEqual(["speech", "vision", "llm", "rl", "bob", "dave"]);
 });

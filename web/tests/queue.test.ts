@@ -2,7 +2,7 @@
 // A waiting job that asks otherwise, and the order in which its nodes are told.
 import { describe, expect, it } from "vitest";
 import type { JobItem } from "../src/made/api";
-import { changeCli, changed, changeOf, pushedBack, wishOf } from "../src/pages/queue/asked";
+import { begunWith, changeCli, changed, changeOf, pushedBack, wishOf } from "../src/pages/queue/asked";
 import { firstInLine, MOST } from "../src/pages/queue/line";
 import { inOrder } from "../src/pages/queue/looks";
 
@@ -13,6 +13,10 @@ describe("a change", () => {
         expect(changeOf({ kind: "shape", nnodes: 1, n_gpus_per_node: 16 })).toEqual({ nnodes: 1, n_gpus_per_node: 16 });
         expect(changeOf({ kind: "timeout", timeout: 3600 })).toEqual({ timeout: "3600s" });
         expect(changeOf({ kind: "job_end", job: "x" })).toBeNull();
+    });
+    it("begins with what an advice put into the address", () => {
+        expect(begunWith(new URLSearchParams("why=a&timeout=50m"))).toEqual({ timeout: "50m" });
+        expect(begunWith(new URLSearchParams("why=a"))).toBeNull();
     });
     it("is what differs, and nothing else", () => {
         expect(changed(job, wishOf(job))).toBeNull();

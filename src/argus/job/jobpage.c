@@ -334,6 +334,19 @@ static void print_memory(const struct page *p)
                           sizeof(text)));
 }
 
+/* The energy of its GPUs over all attempts, where somebody told it. */
+static void print_energy(const struct page *p)
+{
+    double kwh = json_get_real(p->job, "gpu_joules", -1) / 3.6e6;
+    char used[32], text[128];
+    const char *args[] = {used};
+    if (kwh < 0)
+        return;
+    text_printf(used, "%.*f", kwh < 0.1 ? 4 : kwh < 10 ? 2 : 0, kwh);
+    jobpage_line(p, "say_l_energy", STYLE_PLAIN,
+                 msg_fill(p->cli->term.lang, "say_energy", args, text, sizeof(text)));
+}
+
 /* What restarts cost it, and how often it should save. */
 static void print_goodput(const struct page *p)
 {
@@ -451,6 +464,7 @@ void jobpage_print(struct cli *cli, const json_t *job, const struct when *w)
     print_training(&p);
     print_use(&p);
     print_memory(&p);
+    print_energy(&p);
     print_goodput(&p);
     print_paths(&p);
 }

@@ -472,13 +472,16 @@ static void look_at_wants(struct accounting *a, int64_t now)
 
 /* ---- what the figures say ---- */
 
-static struct slotbook_part measured(const struct accounting *a, const struct sched_part *p)
+/* By the job's own part of the GPUs that it shares. */
+static struct slotbook_part measured(const struct accounting *a,
+                                     const char *job,
+                                     const struct sched_part *p)
 {
     int idle = 0, unknown = 0, n = __builtin_popcountll(p->gpus);
     double busy = 0;
     for (uint64_t m = p->gpus; m; m &= m - 1) {
         struct figures_window w =
-            figures_window(a->figures, p->node, FIGURE_GPU_UTIL, __builtin_ctzll(m), USEC_MIN);
+            figures_use(a->figures, job, p->node, __builtin_ctzll(m), USEC_MIN);
         unknown += !w.n;
         idle += w.n && w.mean < ACCOUNTING_IDLE_BELOW;
         busy += w.n ? fmin(fmax(w.mean, 0), 1) : 0;
@@ -497,7 +500,7 @@ static void look_at_use(struct accounting *a, int64_t now)
     events_begin(a);
     for (size_t pos = 0; sched_lease_next(a->p.sched, &pos, &lease);)
         for (size_t i = 0; sched_lease_part(a->p.sched, lease.id, i, &part); i++) {
-            struct slotbook_part told = measured(a, &part);
+            struct slotbook_part told = measured(a, lease.id, &part);
             events_tell(a, &(struct slotbook_event){.kind = SLOTBOOK_EV_USE,
                                                     .at = now,
                                                     .name = lease.id,

@@ -139,6 +139,7 @@ static void job_verdict_facts(const struct live *l, struct facts *f)
         return;
     fact_text(f, "verdict", x->verdict_says ? verdict_kind_to_string(x->verdict_kind) : "none");
     fact_text(f, "verdict_says", x->verdict_says);
+    fact_text(f, "verdict_samples", x->verdict_samples);
     if (x->verdict_says)
         fact_number(f, "verdict_certainty", x->verdict_certainty);
 }
@@ -150,6 +151,7 @@ static void job_alert_facts(const struct live *l, struct facts *f)
         return;
     fact_yes(f, "metric_alert", l->extra.alerts_say != NULL);
     fact_text(f, "metric_alert_says", l->extra.alerts_say);
+    fact_text(f, "metric_alert_samples", l->extra.alerts_samples);
 }
 
 /* Whether one of its ranks holds the others up. */
@@ -188,14 +190,15 @@ static void job_gpu_facts(const struct figures *fs,
     double least = 2, most = -1;
     usec_t ran = now > j->started_at ? now - j->started_at : 0;
     usec_t span = ran < USE_SPAN ? ran : USE_SPAN;
-    struct figures_window all = figures_gang(fs, &j->gang, FIGURE_GPU_UTIL, span);
+    struct figures_window all = figures_gang_use(fs, j->id, &j->gang, span);
     if (j->state != JOB_RUNNING || !all.n || 2 * all.n < all.of)
         return;
     for (size_t i = 0; i < j->gang.n; i++)
         for (int g = 0; g < GANG_GPUS_MAX; g++) {
-            struct figures_window one =
-                figures_window(fs, j->gang.v[i].name, FIGURE_GPU_UTIL, g, span);
-            if (!(j->gang.v[i].gpus >> g & 1) || !one.n)
+            if (!(j->gang.v[i].gpus >> g & 1))
+                continue;
+            struct figures_window one = figures_use(fs, j->id, j->gang.v[i].name, g, span);
+            if (!one.n)
                 continue;
             least = one.mean < least ? one.mean : least;
             most = one.mean > most ? one.mean : most;
@@ -228,10 +231,10 @@ static void see_job(struct alerts *as, struct live *l, usec_t now)
     job_verdict_facts(l, &f);
     job_alert_facts(l, &f);
     job_rank_facts(l, &f);
+    job_notebook_facts(as, j, &f);
     if (j->flags & (JOB_FLAG_UNKNOWN | JOB_FLAG_HUNG))
         job_notify(as, l, j->flags & JOB_FLAG_UNKNOWN ? "unknown" : "hung", &notify);
     if (l->extra.verdict_says)
-    job_notebook_facts(as, j, &f);
         job_notify(as, l, "verdict", &notify);
     if (l->extra.alerts_say)
         job_notify(as, l, "metric", &notify);
@@ -522,9 +525,6 @@ static void see_job_event(struct alerts *as, struct live *l, const struct store_
         place_free(map_remove(as->places, row->job));
 }
 
-bool alerts_see_event(struct alerts *as, const struct store_event *row)
-{
-    /* A job that has just been submitted is queued, too, but it came from no state. */
 /* A run of a pipeline has ended. It suspects the job that failed, so that both are one incident. */
 static void see_pipeline_event(struct alerts *as, const struct store_event *row)
 {
@@ -550,12 +550,15 @@ static void see_pipeline_event(struct alerts *as, const struct store_event *row)
     strv_release(&suspects);
 }
 
-    bool ends = row->from_state && row->to_state && strcmp(row->from_state, row->to_state) != 0 &&
-                *end_word(row);
+bool alerts_see_event(struct alerts *as, const struct store_event *row)
+{
     if (str_eq(row->kind, "pipeline_ended") && str_starts(str_or(row->object, ""), "pipeline/")) {
         see_pipeline_event(as, row);
         return true;
     }
+    /* A job that has just been submitted is queued, too, but it came from no state. */
+    bool ends = row->from_state && row->to_state && strcmp(row->from_state, row->to_state) != 0 &&
+                *end_word(row);
     if (!row->job || (!ends && !is_finding(row)))
         return false;
     struct live *l = jobs_find_any(as->p.jobs, row->job);

@@ -2,6 +2,7 @@
 /* gpubooks.c - see gpubooks.h. What is read when is bookround.c's. */
 #include "argusd/evidence/gpubooks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,10 @@ struct gpubooks_reader {
     struct gang gang;
     struct gpu_sample **books; /* one for each node of the gang; NULL: none was there */
     struct pairs told;         /* node: the time of the sample that was told last */
+
+    int earlier_of; /* the attempt that these are of; 0: none */
+    struct gpurow *earlier;
+    size_t n_earlier;
 };
 
 struct gpubooks {
@@ -51,6 +56,7 @@ static void gpubooks_release(struct bookreader *is)
     struct gpubooks_reader *r = gpubooks_of(is);
     gpubooks_drop(r);
     pairs_release(&r->told);
+    free(r->earlier);
 }
 
 /* ---- in the worker ---- */
@@ -84,39 +90,79 @@ static bool gpubooks_is_news(struct gpubooks_reader *r, const char *node, usec_t
     return true;
 }
 
-static void gpubooks_tell(const struct gpubooks *gs, struct gpubooks_reader *r)
+static bool gpubooks_has_part(const struct live *l)
 {
-    for (size_t i = 0; i < r->gang.n; i++)
-        if (r->books[i] && gpubooks_is_news(r, r->gang.v[i].name, r->books[i]->at))
-            figures_put_cards(gs->p.figures, r->gang.v[i].name, r->books[i], r->gang.v[i].gpus);
+    return fmod(l->job->demand.gpus_per_node, 1) > 0;
 }
 
-/* The rows as JSON; NULL: no book is there. */
-static char *gpubooks_json(const struct gpubooks_reader *r)
+static void gpubooks_tell(const struct gpubooks *gs,
+                          struct gpubooks_reader *r,
+                          const struct live *l)
+{
+    for (size_t i = 0; i < r->gang.n; i++) {
+        const struct gang_node *node = &r->gang.v[i];
+        if (!r->books[i] || !gpubooks_is_news(r, node->name, r->books[i]->at))
+            continue;
+        /* First the part, which stands for the slots after its own, too. */
+        figures_put_parts(gs->p.figures, r->is.id, node, r->books[i], gpubooks_has_part(l));
+        figures_put_cards(gs->p.figures, node->name, r->books[i], node->gpus);
+    }
+}
+
+/* The rows of earlier attempts: they change with the attempt alone. */
+static void gpubooks_take_earlier(struct gpubooks_reader *r, const struct live *l)
+{
+    size_t gpus = 0;
+    if (r->earlier_of == r->is.k)
+        return;
+    for (size_t i = 0; i < r->gang.n; i++)
+        gpus += (size_t)gang_node_gpus(&r->gang.v[i]);
+    json_t *rows = l->extra.gpus ? json_loads(l->extra.gpus, 0, NULL) : NULL;
+    free(r->earlier);
+    r->n_earlier = gpurow_earlier(rows, r->is.k,
+                                  gpus < GPUROW_ROWS_MAX ? GPUROW_ROWS_MAX - gpus : 0, &r->earlier);
+    r->earlier_of = r->is.k;
+    json_decref(rows);
+}
+
+/* The rows as JSON, and the energy of all of them; NULL: no book is there. */
+static char *gpubooks_json(const struct gpubooks_reader *r,
+                           const struct live *l,
+                           double *ret_joules)
 {
     bool is_any = false;
+    double joules = 0;
     struct buf out = BUF_INIT(GPUS_JSON_MAX);
     struct jout j = jout_begin(&out);
     struct gpurow *rows = xcalloc(FIGURE_GPUS_MAX, sizeof(*rows));
     jout_open(&j, NULL, '[');
+    for (size_t i = 0; i < r->n_earlier; i++) {
+        field_to_json(&gpurow_table, &r->earlier[i], FIELD_ALL, FIELD_ROW, &j, NULL);
+        joules += fmax(r->earlier[i].used_joules, 0);
+    }
     for (size_t i = 0; i < r->gang.n; i++) {
         if (!r->books[i])
             continue;
-        size_t n = gpurow_list(r->books[i], r->gang.v[i].name, r->gang.v[i].gpus, r->is.k, rows);
-        for (size_t g = 0; g < n; g++)
+        size_t n = gpurow_list(r->books[i], &r->gang.v[i], r->is.k, gpubooks_has_part(l), rows);
+        for (size_t g = 0; g < n; g++) {
             field_to_json(&gpurow_table, &rows[g], FIELD_ALL, FIELD_ROW, &j, NULL);
+            joules += fmax(rows[g].used_joules, 0);
+        }
         is_any = true;
     }
     jout_close(&j, ']');
     free(rows);
     char *text = is_any && !out.failed ? buf_take(&out) : NULL;
     buf_release(&out);
+    *ret_joules = joules;
     return text;
 }
 
 static void gpubooks_keep(struct gpubooks_reader *r, struct live *l)
 {
-    char *text = gpubooks_json(r);
+    gpubooks_take_earlier(r, l);
+    double joules;
+    char *text = gpubooks_json(r, l, &joules);
     usec_t now = clock_mono();
     if (!text || str_eq(text, l->extra.gpus)) {
         free(text);
@@ -125,6 +171,7 @@ static void gpubooks_keep(struct gpubooks_reader *r, struct live *l)
     bool first = !l->extra.gpus;
     free(l->extra.gpus);
     l->extra.gpus = text;
+    l->extra.gpu_joules = joules;
     if (first || now - r->kept_at > KEEP_EVERY) {
         r->kept_at = now;
         jobs_keep(l);
@@ -135,7 +182,7 @@ static void gpubooks_done(struct bookreader *is, struct live *l)
 {
     struct gpubooks_reader *r = gpubooks_of(is);
     if (l) {
-        gpubooks_tell(bookreader_arg(is), r);
+        gpubooks_tell(bookreader_arg(is), r, l);
         gpubooks_keep(r, l);
     }
     gpubooks_drop(r);

@@ -2,10 +2,10 @@
 /* gpubooks.h - what the GPUs of running jobs do, by the books that their scouts keep.
  *
  * Every 15 s the books of each running job (attempts/<k>/gpus/<node>.json) are read in the worker
- * pool. What they say of GPUs of the job's own lease becomes figures (figures_put_cards()); what
- * the job used of each GPU becomes rows that are kept with the job (record_extra.gpus) and shown
- * after its end. A job can write there, too: of other GPUs nothing is believed, and no machine is
- * judged by it. */
+ * pool. What they say of GPUs of the job's own lease becomes figures (figures_put_cards(),
+ * figures_put_parts()); what each attempt used of each GPU becomes rows that are kept with the job
+ * (record_extra.gpus) and shown after its end. A job can write there, too: of other GPUs nothing is
+ * believed, and no machine is judged by it. */
 #pragma once
 #include <uv.h>
 

@@ -89,6 +89,7 @@ void figures_put(struct figures_node *n, int64_t slot, const struct figure_page 
         figures_set(n, (size_t)f, slot, page->v[f]);
     for (int g = 0; g < page->n_gpus; g++)
         figures_put_gpu(n, g, slot, &page->gpus[g]);
+    figures_parts_sweep(n, slot);
 }
 
 /* ---- asking ---- */
@@ -104,21 +105,33 @@ struct figures_sum {
     int n, of, lasts;
 };
 
+/* Whose samples are asked for. */
+struct figures_series {
+    const struct figures_node *n; /* NULL: nobody knows it */
+    enum figure f;
+    int gpu;
+    const char *job; /* of FIGURE_GPU_UTIL: its own part alone; NULL: all of it */
+};
+
+static int32_t figures_series_cell(const struct figures_series *of, int64_t slot)
+{
+    return of->job ? figures_part_cell(of->n, of->job, of->gpu, slot)
+                   : figures_cell(of->n, figure_column(of->f, of->gpu), slot);
+}
+
 /* The slots (from, to]. */
 static void figures_sum_slots(struct figures_sum *s,
-                              const struct figures_node *n,
-                              enum figure f,
-                              int gpu,
+                              const struct figures_series *of,
                               int64_t from,
                               int64_t to)
 {
     bool had_last = false;
     s->of += (int)(to - from);
-    for (int64_t slot = to; n && slot > from; slot--) {
-        int32_t cell = figures_cell(n, figure_column(f, gpu), slot);
+    for (int64_t slot = to; of->n && slot > from; slot--) {
+        int32_t cell = figures_series_cell(of, slot);
         if (cell == FIGURE_UNTOLD)
             continue;
-        double v = figure_from_steps(f, cell);
+        double v = figure_from_steps(of->f, cell);
         s->max = s->n && s->max > v ? s->max : v;
         s->min = s->n && s->min < v ? s->min : v;
         s->total += v;
@@ -129,17 +142,13 @@ static void figures_sum_slots(struct figures_sum *s,
     }
 }
 
-static void figures_sum_add(struct figures_sum *s,
-                            const struct figures_node *n,
-                            enum figure f,
-                            int gpu,
-                            usec_t span)
+static void figures_sum_add(struct figures_sum *s, const struct figures_series *of, usec_t span)
 {
     int64_t now = figure_slot(clock_wall());
     int64_t slots = (int64_t)(span / FIGURE_EVERY);
-    int64_t most = figures_cells_depth(figure_column(f, gpu)) - 8;
+    int64_t most = figures_cells_depth(figure_column(of->f, of->gpu)) - 8;
     slots = slots < 1 ? 1 : slots > most ? most : slots;
-    figures_sum_slots(s, n, f, gpu, now - slots, now);
+    figures_sum_slots(s, of, now - slots, now);
 }
 
 static struct figures_window figures_judge(const struct figures_sum *s)
@@ -165,8 +174,23 @@ struct figures_window figures_window(const struct figures *fs,
                                      usec_t span)
 {
     struct figures_sum s = {0};
+    const struct figures_series of = {.n = figures_find(fs, node), .f = f, .gpu = gpu};
     if (figures_is_asked_well(f, gpu))
-        figures_sum_add(&s, figures_find(fs, node), f, gpu, span);
+        figures_sum_add(&s, &of, span);
+    return figures_judge(&s);
+}
+
+struct figures_window figures_use(const struct figures *fs,
+                                  const char *job,
+                                  const char *node,
+                                  int gpu,
+                                  usec_t span)
+{
+    struct figures_sum s = {0};
+    const struct figures_series of = {
+        .n = figures_find(fs, node), .f = FIGURE_GPU_UTIL, .gpu = gpu, .job = job};
+    if (figures_is_asked_well(of.f, gpu))
+        figures_sum_add(&s, &of, span);
     return figures_judge(&s);
 }
 
@@ -175,17 +199,37 @@ double figures_now(const struct figures *fs, const char *node, enum figure f, in
     return figures_window(fs, node, f, gpu, FIGURES_FRESH + FIGURE_EVERY).last;
 }
 
+/* The series of each GPU of the lease, of which `of` has the figure and the job. */
+static struct figures_window figures_gang_series(const struct figures *fs,
+                                                 const struct gang *gang,
+                                                 struct figures_series of,
+                                                 usec_t span)
+{
+    struct figures_sum s = {0};
+    for (size_t i = 0; i < gang->n && figure_is_of_gpu(of.f); i++) {
+        of.n = figures_find(fs, gang->v[i].name);
+        for (of.gpu = 0; of.gpu < GANG_GPUS_MAX; of.gpu++)
+            if (gang->v[i].gpus >> of.gpu & 1)
+                figures_sum_add(&s, &of, span);
+    }
+    return figures_judge(&s);
+}
+
 struct figures_window figures_gang(const struct figures *fs,
                                    const struct gang *gang,
                                    enum figure f,
                                    usec_t span)
 {
-    struct figures_sum s = {0};
-    for (size_t i = 0; i < gang->n && figure_is_of_gpu(f); i++)
-        for (int g = 0; g < GANG_GPUS_MAX; g++)
-            if (gang->v[i].gpus >> g & 1)
-                figures_sum_add(&s, figures_find(fs, gang->v[i].name), f, g, span);
-    return figures_judge(&s);
+    return figures_gang_series(fs, gang, (struct figures_series){.f = f}, span);
+}
+
+struct figures_window figures_gang_use(const struct figures *fs,
+                                       const char *job,
+                                       const struct gang *gang,
+                                       usec_t span)
+{
+    const struct figures_series of = {.f = FIGURE_GPU_UTIL, .job = job};
+    return figures_gang_series(fs, gang, of, span);
 }
 
 int figures_gpus(const struct figures *fs, const char *node)
@@ -268,6 +312,7 @@ void figures_node_free(struct figures_node *n)
     for (size_t i = 0; i < array_len(n->before); i++)
         figure_before_release(&n->before[i]);
     free(n->best);
+    figures_parts_free(n);
     free(n->exporter);
     free(n);
 }

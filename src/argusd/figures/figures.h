@@ -40,6 +40,13 @@ void figures_put_cards(struct figures *fs,
                        const char *node,
                        const struct gpu_sample *sample,
                        uint64_t allowed);
+/* The job's own part of the use of its GPUs on this node, as its newest book there says: it may
+ * share them with other jobs. has_part: its lease is of a part of a GPU. */
+void figures_put_parts(struct figures *fs,
+                       const char *job,
+                       const struct gang_node *node,
+                       const struct gpu_sample *book,
+                       bool has_part);
 /* What a node's InfiniBand and RoCE ports carry, of two looks: Ray's page never tells it. */
 void figures_put_rdma(struct figures *fs, const char *node, const struct rdma_rate *rate);
 /* An exporter of GPU figures listens there on this port of the node: it is asked beside Ray's page,
@@ -94,6 +101,19 @@ struct figures_window figures_gang(const struct figures *fs,
                                    const struct gang *gang,
                                    enum figure f,
                                    usec_t span);
+/* The job's own part of the use (FIGURE_GPU_UTIL) of one GPU, and of all GPUs of its lease: what a
+ * job is judged by. Of a job that shares no GPU, and where no job there has told its part, it is
+ * the GPU's use; where others have told that they work and this one has told nothing, it is untold,
+ * since one that was not seen may work, too. Never more than the GPU's use. */
+struct figures_window figures_use(const struct figures *fs,
+                                  const char *job,
+                                  const char *node,
+                                  int gpu,
+                                  usec_t span);
+struct figures_window figures_gang_use(const struct figures *fs,
+                                       const char *job,
+                                       const struct gang *gang,
+                                       usec_t span);
 /* How many GPUs the node's last page told of; 0: none, or no page. */
 int figures_gpus(const struct figures *fs, const char *node);
 /* "GPU-…", "" where it was not told. Borrowed until the loop goes on. */

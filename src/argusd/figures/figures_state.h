@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figures_state.h - inside of figures, for figures.c, figures_keep.c and figures_scrape.c only. */
+/* figures_state.h - inside of figures, for the files of this room alone. */
 #pragma once
 #include "argusd/figures/figures.h"
 #include "argusd/figures/figures_cells.h"
@@ -11,6 +11,7 @@ enum {
     FIGURES_NODES_MAX = 4096, /* more are not asked */
     FIGURES_WRITING_MAX = 32, /* nodes whose files are written at once */
     FIGURES_GONE = 240,       /* slots: so long after Ray's list has lost it a node is remembered */
+    FIGURES_PARTS_MAX = 256,  /* of a node; of more jobs the GPUs' own use is taken */
     FIGURES_PHASES = 60,      /* nodes are asked evenly over the 15 s */
 };
 
@@ -35,6 +36,14 @@ struct figures_exporter {
     } xid[FIGURE_GPUS_MAX];
 };
 
+/* The part of one GPU's use that is one job's. */
+struct figures_part {
+    char *job;
+    int gpu;
+    int64_t newest;                  /* slot */
+    unsigned char use[FIGURES_LONG]; /* percent, by slot; figures_parts.c */
+};
+
 struct figures_node {
     struct figures *fs;
     char *name;
@@ -56,6 +65,8 @@ struct figures_node {
     char (*uuids)[FIGURE_UUID_MAX]; /* [n_gpus] */
     struct figures_best *best;      /* [n_best]; NULL: there is no better source */
     int n_best;
+    struct figures_part *parts; /* [n_parts] of jobs that share GPUs */
+    size_t n_parts;
     int64_t newest; /* slot; 0: none yet, and then there are no cells */
     struct figures_cells cells;
     int64_t kept_to; /* the first slot of the rollup that is not kept yet */
@@ -97,6 +108,12 @@ void figures_make_room(struct figures_node *n, int n_gpus, int64_t slot);
 void figures_set(struct figures_node *n, size_t column, int64_t slot, int64_t steps);
 /* The sample of a column; FIGURE_UNTOLD. */
 int32_t figures_cell(const struct figures_node *n, size_t column, int64_t slot);
+
+/* figures_parts.c: the sample of the job's own part, as figures_use() has it; FIGURE_UNTOLD. */
+int32_t figures_part_cell(const struct figures_node *n, const char *job, int gpu, int64_t slot);
+/* Forgets those of which no window that ends at this slot asks any more. */
+void figures_parts_sweep(struct figures_node *n, int64_t slot);
+void figures_parts_free(struct figures_node *n);
 
 /* figures_keep.c: begins to write the rollups that are whole; all: the one that is not, too. */
 void figures_keep(struct figures_node *n, int64_t now_slot, bool all);

@@ -280,10 +280,11 @@ static void jobs_add_event(struct live *l,
                            const char *from,
                            const char *code,
                            const char *text,
+                           const char *samples,
                            usec_t now)
 {
-    char data[64];
-    text_printf(data, "{\"attempt\":%d}", l->job->n_attempts);
+    _cleanup_(freep) char *data = xasprintf("{\"attempt\":%d%s%s}", l->job->n_attempts,
+                                            samples ? ",\"samples\":" : "", str_or(samples, ""));
     struct events_note note = {.kind = kind,
                                .actor = actor,
                                .job_seq = l->job->seq,
@@ -296,6 +297,20 @@ static void jobs_add_event(struct live *l,
     events_add(l->jobs->p.events, &note, now);
 }
 
+static void jobs_tell(struct live *l,
+                      const char *kind,
+                      const char *actor,
+                      const char *code,
+                      const char *text,
+                      const char *samples,
+                      usec_t now)
+{
+    char said[JOB_REASON_TEXT_MAX];
+    message_to_string(code, text, true, said, sizeof(said));
+    log_info("job", "%s: %s job=%s", kind, said, l->job->id);
+    jobs_add_event(l, kind, actor, NULL, code, text, samples, now);
+}
+
 void jobs_note_by(struct live *l,
                   const char *kind,
                   const char *actor,
@@ -303,10 +318,17 @@ void jobs_note_by(struct live *l,
                   const char *text,
                   usec_t now)
 {
-    char said[JOB_REASON_TEXT_MAX];
-    message_to_string(code, text, true, said, sizeof(said));
-    log_info("job", "%s: %s job=%s", kind, said, l->job->id);
-    jobs_add_event(l, kind, actor, NULL, code, text, now);
+    jobs_tell(l, kind, actor, code, text, NULL, now);
+}
+
+void jobs_note_samples(struct live *l,
+                       const char *kind,
+                       const char *code,
+                       const char *text,
+                       const char *samples,
+                       usec_t now)
+{
+    jobs_tell(l, kind, "argusd", code, text, samples, now);
 }
 
 void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now)
@@ -560,7 +582,7 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
     put_attempt(l);
     struct reason why;
     job_event_cause(j, e, &why);
-    jobs_add_event(l, kind, actor, from, why.code, why.text, now);
+    jobs_add_event(l, kind, actor, from, why.code, why.text, NULL, now);
     log_change(l, kind, from);
     follow_state(l, before);
     if (e->kind == JOB_EV_ACCEPTED)

@@ -156,6 +156,13 @@ int64_t jobs_next_seq(struct jobs *js);
 bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, usec_t now);
 /* An event without a transition: seen on the job's own list. */
 void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now);
+/* The same, with samples of the training to look at: a JSON list, which the event's data has. */
+void jobs_note_samples(struct live *l,
+                       const char *kind,
+                       const char *code,
+                       const char *text,
+                       const char *samples,
+                       usec_t now);
 void jobs_note_by(struct live *l,
                   const char *kind,
                   const char *actor,

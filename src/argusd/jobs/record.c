@@ -3,6 +3,7 @@
 #include "argusd/jobs/record.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,11 +44,13 @@ void record_extra_release(struct record_extra *x)
     free(x->metrics);
     free(x->verdict);
     free(x->verdict_says);
+    free(x->verdict_samples);
     free(x->anatomy);
     free(x->metric_alerts);
     free(x->slow_rank);
     free(x->slow_rank_says);
     free(x->alerts_say);
+    free(x->alerts_samples);
     free(x->gpus);
     free(x->trial);
     free(x->retry_of);
@@ -65,11 +68,32 @@ int record_finding_read(const struct record_finding *f, struct finding *ret, str
     return r < 0 ? r : finding_from_json(v, ret, err);
 }
 
+/* How to open the samples of a verdict's item or an alert, with their scores. Their texts stay in
+ * the house: this goes into alerts. NULL: it has none. */
+static char *record_say_samples(const json_t *of)
+{
+    enum { SAY_MAX = 600 }; /* that a sentence has of a fact: no command is cut in two */
+    struct buf say = BUF_INIT(SAY_MAX);
+    size_t i;
+    const json_t *one;
+    json_array_foreach (json_get_array(of, "samples"), i, one) {
+        const char *command = json_get_str(one, "command", "");
+        double score = json_get_real(one, "score", (double)NAN);
+        (void)buf_addf(&say, "%s%s", say.len ? "; " : "", command);
+        if (isfinite(score))
+            (void)buf_addf(&say, " (score %.4g)", score);
+    }
+    char *text = say.len ? buf_take(&say) : NULL;
+    buf_release(&say);
+    return text;
+}
+
 void record_set_verdict(struct record_extra *x, char *json)
 {
     _cleanup_(json_unrefp) json_t *v = NULL;
     free(x->verdict);
     freep(&x->verdict_says);
+    freep(&x->verdict_samples);
     x->verdict = json;
     if (json && json_parse(json, strlen(json), RECORD_DETAIL_MAX, &v, NULL) < 0)
         v = NULL; /* it is shown as it is, and nothing is told by it */
@@ -77,8 +101,10 @@ void record_set_verdict(struct record_extra *x, char *json)
     x->verdict_seen = verdict_seen_from_json(v);
     x->verdict_certainty = json_get_real(v, "certainty", 0);
     x->verdict_kind = kind ? verdict_kind_from_string(kind) : VERDICT_KINDS;
-    if (x->verdict_kind < VERDICT_KINDS)
-        x->verdict_says = xstrdup(json_get_str(v, "text", ""));
+    if (x->verdict_kind == VERDICT_KINDS)
+        return;
+    x->verdict_says = xstrdup(json_get_str(v, "text", ""));
+    x->verdict_samples = record_say_samples(json_array_get(json_get_array(v, "items"), 0));
 }
 
 /* Its sentence, and the curve of its metric. */
@@ -98,13 +124,16 @@ void record_set_alerts(struct record_extra *x, char *json)
     const json_t *one;
     free(x->metric_alerts);
     freep(&x->alerts_say);
+    freep(&x->alerts_samples);
     x->metric_alerts = json;
     if (json && json_parse(json, strlen(json), RECORD_DETAIL_MAX, &v, NULL) < 0)
         v = NULL; /* as above */
     x->alerts_seen = metric_alarms_seen_from_json(v);
     json_array_foreach (v, i, one)
-        if (json_is_true(json_object_get(one, "stands")))
+        if (json_is_true(json_object_get(one, "stands"))) {
             record_say_alert(one, &say);
+            x->alerts_samples = x->alerts_samples ? x->alerts_samples : record_say_samples(one);
+        }
     if (say.len)
         x->alerts_say = xstrdup(buf_str(&say)); /* very many are cut */
 }
@@ -196,6 +225,7 @@ static const struct field extra_rows[] = {
     X("anatomy", FIELD_JSON, anatomy),
     X("metric_alerts", FIELD_JSON, metric_alerts),
     X("gpus", FIELD_JSON, gpus),
+    X("gpu_joules", FIELD_REAL, gpu_joules),
     X("trial", FIELD_JSON, trial),
     X("verdict", FIELD_JSON, finding.json),
     X("verl", FIELD_STR, verl),

@@ -42,6 +42,7 @@ struct record_extra {
     char *trial;          /* JSON object: what its trial saw, see core/check/trial.h */
     char *metrics;        /* JSON object: how its training goes, see core/metric/metric_watch.h */
     char *gpus;           /* JSON array: what its GPUs did, see figures/gpurow.h */
+    double gpu_joules;    /* of all its attempts, the sum of these; 0 = not known */
     char *slow_rank;      /* JSON object: core/training/rank.h; of now, and not stored */
     char *slow_rank_says; /* its sentence in English */
     unsigned metrics_trouble; /* of them: enum metric_trouble_kinds */
@@ -49,11 +50,13 @@ struct record_extra {
         verdict; /* JSON object: what is wrong with it, see core/training/verdict.h; set as below */
     uint64_t verdict_seen;          /* of it: kinds that were ever seen, as bits */
     char *verdict_says;             /* of it, in English; NULL: nothing wrong is seen */
+    char *verdict_samples;          /* of it: how to open samples that show it; NULL: none */
     enum verdict_kind verdict_kind; /* of it, where it says something */
     double verdict_certainty;
     char *metric_alerts;  /* JSON array: core/training/metric_alarm.h; set as below */
     unsigned alerts_seen; /* of them: those that ever held, as bits */
     char *alerts_say;     /* what those say that hold, in English; NULL: none does */
+    char *alerts_samples; /* of those: how to open samples that show it; NULL: none */
     char *anatomy;        /* JSON object: where its steps go, see core/training/anatomy.h */
     int64_t step;         /* of its training; 0 = none yet */
     int64_t total_steps;  /* 0 = not known */

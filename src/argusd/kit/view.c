@@ -23,8 +23,6 @@
 #include "fsroot/attempt/proof.h"
 #include "fsroot/tree/paths.h"
 
-enum { METRICS_MAX = 256 << 10 };
-
 /* ---- the whole job ---- */
 
 #define X(word) [ATTEMPT_##word] = #word,
@@ -245,7 +243,7 @@ struct job_page {
     struct {
         double seconds, idle, unknown, redone;
     } held;
-    double mem_max, mem_total; /* NaN: nobody told */
+    double mem_max, mem_total, joules; /* NaN: nobody told */
     char *snapshot, *spec, *resolved, *checkpoints, *archived, *trackers, *finding; /* owned */
     struct restart_page restart;
     /* What the pointers above point at. */
@@ -335,6 +333,12 @@ static const struct field job_rows[] = {
          mem_total,
          .flags = FIELD_MAYBE,
          .doc = "memory that one GPU of a live job has"),
+    PAGE("gpu_joules",
+         FIELD_REAL,
+         joules,
+         .flags = FIELD_MAYBE,
+         .doc = "energy of its GPUs over all attempts, of a GPU that it shares its own part; of a "
+                "live job in three digits"),
     PAGE("idle_until",
          FIELD_TIME,
          idle_until,
@@ -525,7 +529,7 @@ static double view_mem_peak(const char *gpus)
     const json_t *row;
     double peak = -1;
     size_t i;
-    if (!gpus || json_parse(gpus, strlen(gpus), METRICS_MAX, &rows, NULL) < 0)
+    if (!gpus || json_parse(gpus, strlen(gpus), RECORD_DETAIL_MAX, &rows, NULL) < 0)
         return (double)NAN;
     json_array_foreach (rows, i, row)
         peak = fmax(peak, json_get_real(row, "mem_peak_bytes", -1));
@@ -550,6 +554,15 @@ static void view_fill_memory(struct job_page *p,
     p->mem_max = ceil(p->mem_max / step) * step;
 }
 
+/* A live job has three digits: a page that is the same keeps its ETag. */
+static double view_joules(double joules, const struct live *l)
+{
+    if (joules <= 0)
+        return (double)NAN;
+    double scale = pow(10, floor(log10(joules)) - 2);
+    return l ? round(joules / scale) * scale : joules;
+}
+
 static void view_fill_held(struct job_page *p,
                            const struct record_extra *extra,
                            const struct live *l)
@@ -559,6 +572,7 @@ static void view_fill_held(struct job_page *p,
     p->held.idle = view_hours(held.idle);
     p->held.unknown = view_hours(held.unknown);
     p->held.redone = view_hours(held.redone);
+    p->joules = view_joules(extra->gpu_joules, l);
 }
 
 /* What the attempts held: the newest of a live job up to now. Of one with GPUs that ended under an

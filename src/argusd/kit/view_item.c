@@ -75,8 +75,8 @@ const struct view_eta *view_eta_known(const struct view_eta *eta)
     return eta->p50 ? eta : NULL;
 }
 
-/* Percent, of all GPUs of its lease over the last minutes; -1 while not half of it is known. A
- * whole number: a page that is the same keeps its ETag. */
+/* Percent, of its own part of all GPUs of its lease over the last minutes; -1 while not half of it
+ * is known. A whole number: a page that is the same keeps its ETag. */
 static double view_gpu_util(const struct live *l, const struct api_eyes *eyes)
 {
     static const usec_t window = 5 * USEC_MIN, begun = 2 * FIGURE_EVERY;
@@ -84,7 +84,7 @@ static double view_gpu_util(const struct live *l, const struct api_eyes *eyes)
         return -1;
     usec_t ran = jobs_in_state(l);
     usec_t span = ran < begun ? begun : ran < window ? ran : window;
-    struct figures_window w = figures_gang(eyes->a->figures, &l->job->gang, FIGURE_GPU_UTIL, span);
+    struct figures_window w = figures_gang_use(eyes->a->figures, l->job->id, &l->job->gang, span);
     return w.n > 0 && 2 * w.n >= w.of ? round(100 * w.mean) : -1;
 }
 

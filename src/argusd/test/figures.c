@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "argusd/figures/figures_state.h"
+#include "base/text.h"
 #include "base/unit.h"
 
 enum { GPUS = 3, FIRST = 1000 };
@@ -105,6 +106,154 @@ static void test_rdma_stays_beside_a_page(void **state)
     map_free(fs.nodes);
 }
 
+/* GPU 0 of a node, and two jobs on it. */
+struct shared_gpu {
+    struct figures fs;
+    struct figures_node *n;
+    struct gang_node node;
+    struct gpu_sample *book;
+};
+
+static void shared_open(struct shared_gpu *s)
+{
+    static const unsigned char seed[16];
+    static char name[] = "n1";
+    *s = (struct shared_gpu){.fs = {.nodes = map_new(seed)},
+                             .n = xcalloc(1, sizeof(*s->n)),
+                             .node = {.name = name, .gpus = 1},
+                             .book = xcalloc(1, sizeof(*s->book))};
+    (void)map_set(s->fs.nodes, name, s->n); /* there was none */
+    s->book->n = 1;
+    gpu_card_init(&s->book->v[0]);
+}
+
+static void shared_close(struct shared_gpu *s)
+{
+    figures_node_free(s->n);
+    map_free(s->fs.nodes);
+    free(s->book);
+}
+
+/* The book of a job beside whose process another one lives. The driver's word of the GPU comes
+ * after it, so that the test does not mind when a slot ends between the two. */
+static void shared_tell(struct shared_gpu *s, const char *job, double ours, double other)
+{
+    struct gpu_card *c = &s->book->v[0];
+    c->util = ours + other;
+    c->is_ours = true;
+    c->n = 2;
+    c->v[0] = (struct gpu_process){.util = ours, .is_ours = true, .lives = true};
+    c->v[1] = (struct gpu_process){.util = other, .is_anothers = true, .lives = true};
+    figures_put_parts(&s->fs, job, &s->node, s->book, true);
+    figures_put_cards(&s->fs, s->node.name, s->book, s->node.gpus);
+}
+
+static void shared_check(const struct shared_gpu *s, const char *job, double use)
+{
+    struct gang gang = {.v = (struct gang_node *)(uintptr_t)&s->node, .n = 1};
+    double of_gpu = figures_use(&s->fs, job, "n1", 0, USEC_MIN).last;
+    double of_gang = figures_gang_use(&s->fs, job, &gang, USEC_MIN).last;
+    assert_true(fabs(of_gpu - use) < 1e-9);
+    assert_true(fabs(of_gang - use) < 1e-9);
+}
+
+static void test_jobs_that_share_a_gpu(void **state)
+{
+    struct shared_gpu s;
+    (void)state;
+    shared_open(&s);
+    assert_int_equal(figures_use(&s.fs, "a", "n1", 0, USEC_MIN).n, 0);
+    shared_tell(&s, "a", 0.8, 0);
+    shared_check(&s, "a", 0.8);
+    shared_check(&s, "b", 0.8); /* it has no book: nobody says that it shares this GPU */
+    shared_tell(&s, "b", 0, 0.8);
+    shared_check(&s, "b", 0);
+    shared_tell(&s, "a", 0.5, 0.25);
+    shared_tell(&s, "b", 0.25, 0.5);
+    shared_check(&s, "a", 0.5);
+    shared_check(&s, "b", 0.25);
+    assert_true(fabs(figures_now(&s.fs, "n1", FIGURE_GPU_UTIL, 0) - 0.75) < 1e-9);
+    assert_int_equal(s.n->n_parts, 2);
+    shared_close(&s);
+}
+
+/* One that leases a part and whose processes were not seen may work: it is never told as idle. */
+static void test_a_part_of_one_that_is_not_seen(void **state)
+{
+    struct shared_gpu s;
+    (void)state;
+    shared_open(&s);
+    s.book->v[0].util = 0.8;
+    figures_put_parts(&s.fs, "unseen", &s.node, s.book, true);
+    figures_put_cards(&s.fs, "n1", s.book, 1);
+    shared_check(&s, "unseen", 0.8); /* nobody has told of a part */
+    shared_tell(&s, "a", 0.8, 0);
+    s.book->v[0].is_ours = false;
+    figures_put_parts(&s.fs, "unseen", &s.node, s.book, true);
+    struct figures_window w = figures_use(&s.fs, "unseen", "n1", 0, FIGURE_EVERY);
+    assert_true(w.n == 0 && w.of > 0);
+    shared_tell(&s, "a", 0, 0); /* nobody works there: nor does this one */
+    shared_check(&s, "unseen", 0);
+    shared_close(&s);
+}
+
+/* A job writes its book itself. */
+static void test_a_part_that_lies(void **state)
+{
+    struct shared_gpu s;
+    (void)state;
+    shared_open(&s);
+    shared_tell(&s, "b", 0.25, 0.25);
+    s.node.gpus = 2; /* of a GPU that is not leased nothing is believed */
+    shared_tell(&s, "liar", 0.5, 0);
+    assert_int_equal(s.n->n_parts, 1);
+    s.node.gpus = 1;
+    shared_tell(&s, "liar", 1, 0);
+    shared_tell(&s, "b", 0.25, 0.25);
+    shared_check(&s, "liar", 0.5); /* never more than the GPU does */
+    shared_check(&s, "b", 0.25);
+    for (int i = 0; i < 2 * FIGURES_PARTS_MAX; i++) {
+        char job[16];
+        text_printf(job, "j%d", i);
+        shared_tell(&s, job, 0.5, 0);
+    }
+    assert_int_equal(s.n->n_parts, FIGURES_PARTS_MAX);
+    shared_close(&s);
+}
+
+/* The GPUs' use says as much of a job that has its GPUs for itself. */
+static void test_no_part_is_kept_without_need(void **state)
+{
+    struct shared_gpu s;
+    (void)state;
+    shared_open(&s);
+    struct gpu_card *c = &s.book->v[0];
+    c->util = 0.5;
+    c->is_ours = true;
+    c->n = 1;
+    c->v[0] = (struct gpu_process){.util = 0.25, .is_ours = true, .lives = true};
+    figures_put_parts(&s.fs, "a", &s.node, s.book, false);
+    figures_put_cards(&s.fs, "n1", s.book, 1);
+    assert_int_equal(s.n->n_parts, 0);
+    shared_check(&s, "a", 0.5);
+    c->n = 2;
+    c->v[1] = (struct gpu_process){.util = 0.25, .lives = true}; /* of no job that is known */
+    figures_put_parts(&s.fs, "a", &s.node, s.book, false);
+    figures_put_cards(&s.fs, "n1", s.book, 1);
+    assert_int_equal(s.n->n_parts, 0);
+    shared_check(&s, "a", 0.5);
+    c->v[1].is_anothers = true;
+    figures_put_parts(&s.fs, "a", &s.node, s.book, false);
+    figures_put_cards(&s.fs, "n1", s.book, 1);
+    shared_check(&s, "a", 0.25);
+    shared_check(&s, "next", 0.5); /* has it for itself from then on, whatever the last one told */
+    figures_parts_sweep(s.n, s.n->newest + FIGURES_LONG / 2);
+    assert_int_equal(s.n->n_parts, 1);
+    figures_parts_sweep(s.n, s.n->newest + FIGURES_LONG + 1);
+    assert_int_equal(s.n->n_parts, 0);
+    shared_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +261,10 @@ int main(void)
         cmocka_unit_test(test_a_gpu_more_leaves_the_others),
         cmocka_unit_test(test_what_does_not_fit_is_untold),
         cmocka_unit_test(test_rdma_stays_beside_a_page),
+        cmocka_unit_test(test_jobs_that_share_a_gpu),
+        cmocka_unit_test(test_a_part_of_one_that_is_not_seen),
+        cmocka_unit_test(test_a_part_that_lies),
+        cmocka_unit_test(test_no_part_is_kept_without_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -450,14 +450,29 @@ static void hangs_tell_busy(struct live *l)
         (void)jobs_apply(l, &e, "argusd", clock_wall()); /* it is running: it applies */
 }
 
-/* The mean of all its GPUs; while not half of it is known, nothing is. */
+static bool hangs_is_told(const struct figures_window *use)
+{
+    return use->n > 0 && 2 * use->n >= use->of;
+}
+
+/* Silence counts only where nobody measured its GPUs: whose work it is that was measured need not
+ * be known for that. */
+static void hangs_watch_silence(struct watched *w, const struct live *l)
+{
+    const struct figures_window all =
+        figures_gang(w->hs->p.figures, &l->job->gang, FIGURE_GPU_UTIL, w->idle_rule.span);
+    bool is_measured = jobs_in_state(l) >= w->idle_rule.span && hangs_is_told(&all);
+    w->limits.silence = is_measured ? 0 : w->silence;
+}
+
+/* The mean of its own part of all its GPUs; while not half of it is known, nothing is. */
 static void hangs_watch_use(struct watched *w, struct live *l, usec_t now)
 {
     if (w->idle_rule.least <= 0)
         return;
     struct figures_window use =
-        figures_gang(w->hs->p.figures, &l->job->gang, FIGURE_GPU_UTIL, w->idle_rule.span);
-    bool is_known = jobs_in_state(l) >= w->idle_rule.span && use.n > 0 && 2 * use.n >= use.of;
+        figures_gang_use(w->hs->p.figures, l->job->id, &l->job->gang, w->idle_rule.span);
+    bool is_known = jobs_in_state(l) >= w->idle_rule.span && hangs_is_told(&use);
     const struct gpu_idle_look look = {
         .now = now,
         .use = is_known ? use.mean : NAN,
@@ -467,7 +482,7 @@ static void hangs_watch_use(struct watched *w, struct live *l, usec_t now)
         .step = l->extra.step,
         .saved = checkpoints_newest(w->hs->p.checkpoints, l->job->id, l->job->user)};
     if (w->silence)
-        w->limits.silence = is_known ? 0 : w->silence;
+        hangs_watch_silence(w, l);
     switch (gpu_idle_see(&w->idle, &w->idle_rule, &look)) {
     case GPU_IDLE_NOTHING:
         break;

@@ -26,6 +26,7 @@ enum {
     BUSY_MAX = 4,    /* passes at once: a slow root must not take all workers */
     OF_USER_MAX = 2, /* of these of one user's jobs */
     PAGE_MAX = 256 << 10,
+    PICKS_MAX = 16 << 10, /* of an event */
 };
 static const uint64_t SOURCE_BYTES_MAX = 8ULL << 30; /* of an attempt's file, and of its log */
 static const usec_t SAVE_EVERY = 15 * USEC_SEC; /* the store's copy; the page is always fresh */
@@ -114,8 +115,26 @@ static struct reader *reader_of(struct metrics *ms, const struct job *job)
 
 /* ---- what is told ---- */
 
+/* An event with the samples that show it, as far as they are known by now. */
+static void metrics_note(struct live *l,
+                         const char *kind,
+                         const char *code,
+                         const char *text,
+                         const struct sample_picks *picks)
+{
+    struct buf samples = BUF_INIT(PICKS_MAX);
+    struct jout j = jout_begin(&samples);
+    sample_picks_to_json(picks, &j, NULL);
+    bool has = picks && picks->n && !samples.failed;
+    jobs_note_samples(l, kind, code, text, has ? buf_str(&samples) : NULL, clock_wall());
+    buf_release(&samples);
+}
+
 /* told: the kinds that were told before. */
-static void tell_trouble(struct live *l, const struct metric_trouble *t, unsigned told)
+static void tell_trouble(struct live *l,
+                         const struct metric_trouble *t,
+                         const struct verdict *v,
+                         unsigned told)
 {
     char text[JOB_REASON_TEXT_MAX];
     if (t->kinds & ~told & METRIC_NOT_FINITE) {
@@ -124,7 +143,8 @@ static void tell_trouble(struct live *l, const struct metric_trouble *t, unsigne
                       MESSAGE_ARGS(MESSAGE_STR("key", t->bad_key),
                                    MESSAGE_NUM("step", t->bad_step))); /* a long key is cut */
         reason_set(&why, finding_class_to_string(FINDING_NAN_LOSS), "metric_not_finite", text);
-        jobs_note(l, "metric_not_finite", why.code, why.text, clock_wall());
+        metrics_note(l, "metric_not_finite", why.code, why.text,
+                     verdict_picks(v, VERDICT_NOT_FINITE));
     }
     if (t->kinds & ~told & METRIC_COLLAPSED) {
         char best[32], fallen[32];
@@ -133,7 +153,8 @@ static void tell_trouble(struct live *l, const struct metric_trouble *t, unsigne
         message_write(text, sizeof(text),
                       MESSAGE_ARGS(MESSAGE_STR("best", best), MESSAGE_STR("now", fallen),
                                    MESSAGE_NUM("step", t->fallen_step)));
-        jobs_note(l, "reward_collapse", "reward_collapse", text, clock_wall());
+        metrics_note(l, "reward_collapse", "reward_collapse", text,
+                     verdict_picks(v, VERDICT_REWARD_FELL));
     }
 }
 
@@ -153,7 +174,7 @@ static void tell_verdict(struct live *l, const struct verdict *v, uint64_t told)
         enum verdict_kind k = (enum verdict_kind)i;
         if (news & verdict_kind_bit(k) && !is_told_by_the_watch(k) && verdict_item(v, k, &item)) {
             const char *code = verdict_message(&item, text, sizeof(text));
-            jobs_note(l, "verdict", code, text, clock_wall());
+            metrics_note(l, "verdict", code, text, verdict_picks(v, k));
         }
     }
 }
@@ -185,7 +206,7 @@ static bool take_alerts(struct reader *r, struct live *l)
             struct metric_alarm a;
             metric_alarms_get(as, i, &a);
             const char *code = metric_alarm_message(&a, text, sizeof(text));
-            jobs_note(l, "metric_alert", code, text, clock_wall());
+            metrics_note(l, "metric_alert", code, text, a.picks);
         }
     record_set_alerts(&l->extra, r->alerts);
     l->extra.alerts_seen |= told;
@@ -202,9 +223,18 @@ static void take_anatomy(struct reader *r, struct live *l)
     r->anatomy = NULL;
 }
 
+/* Nothing is new. Samples come later than the step that they show, and no step may follow. */
+static bool metrics_is_same(const struct reader *r, const struct live *l)
+{
+    const struct record_extra *x = &l->extra;
+    return !r->page ||
+           (str_eq(r->page, x->metrics) && (!r->verdict || str_eq(r->verdict, x->verdict)) &&
+            (!r->alerts || str_eq(r->alerts, x->metric_alerts)));
+}
+
 static void take_page(struct reader *r, struct live *l)
 {
-    bool same = !r->page || str_eq(r->page, l->extra.metrics);
+    bool same = metrics_is_same(r, l);
     if (r->page && (!same || !r->has_told))
         jobs_set_useful(l, r->useful_s);
     /* By each pass that knows all, not by a new step alone: a job may be seen to run, or to hang no
@@ -216,7 +246,8 @@ static void take_page(struct reader *r, struct live *l)
         return;
     usec_t now = clock_mono();
     bool first = !l->extra.metrics, news = r->trouble.kinds != l->extra.metrics_trouble;
-    tell_trouble(l, &r->trouble, l->extra.metrics_trouble);
+    tell_trouble(l, &r->trouble, metric_reader_training(r->file)->verdict,
+                 l->extra.metrics_trouble);
     news |= take_verdict(r, l);
     news |= take_alerts(r, l);
     take_anatomy(r, l);
@@ -254,6 +285,12 @@ static char *metrics_text(struct buf *out, bool is_written)
     return text;
 }
 
+static void metrics_pick(enum sample_pick_by by, int64_t step, struct sample_picks *ret, void *arg)
+{
+    const struct reader *r = arg;
+    samplefigures_pick(r->samples, by, r->id, step, ret);
+}
+
 static void metrics_run(void *arg)
 {
     struct reader *r = arg;
@@ -267,7 +304,8 @@ static void metrics_run(void *arg)
     metric_watch_trouble(w, &r->trouble);
     if (r->step < 0)
         return;
-    const struct training *t = metric_reader_training(r->file);
+    struct training *t = metric_reader_training(r->file);
+    training_pick(t, samplefigures_stamp(r->samples), metrics_pick, r);
     struct buf page = BUF_INIT(PAGE_MAX), verdict = BUF_INIT(PAGE_MAX),
                anatomy = BUF_INIT(PAGE_MAX);
     struct jout j = jout_begin(&page), of_verdict = jout_begin(&verdict);

@@ -30,9 +30,13 @@ static const struct message_row rows[] = {
     SAY("fact_queued_for", "seconds in the queue", "已排队秒数"),
     SAY("fact_verdict", "verdict on the training", "训练判定"),
     SAY("fact_verdict_says", "what the verdict says", "判定说明"),
+    SAY("fact_verdict_samples", "samples that show the verdict", "体现判定的样本"),
     SAY("fact_verdict_certainty", "certainty of the verdict", "判定把握"),
     SAY("fact_metric_alert", "alert of a metric", "指标告警"),
     SAY("fact_metric_alert_says", "what the alert of a metric says", "指标告警说明"),
+    SAY("fact_metric_alert_samples",
+        "samples that show the alert of a metric",
+        "体现指标告警的样本"),
     SAY("fact_rank_slow", "a slow rank", "慢 rank"),
     SAY("fact_rank_slow_says", "which rank is slow", "慢 rank 说明"),
     SAY("fact_event", "event", "事件"),
@@ -101,8 +105,8 @@ static const struct message_row rows[] = {
     SAY("fact_service_down",
         "seconds the first of them has had none",
         "其中最早一个没有就绪副本的秒数"),
-};
-const struct message_family message_fact = MESSAGE_FAMILY(rows);
     SAY("fact_notebook", "notebook", "笔记本"),
     SAY("fact_notebook_warned", "its stop was announced", "已预告停止"),
     SAY("fact_notebook_left", "seconds until it is stopped", "距停止的秒数"),
+};
+const struct message_family message_fact = MESSAGE_FAMILY(rows);

@@ -28,9 +28,10 @@ const char *const alert_severity_names[] =
 const char *const alert_of_facts[] = {
     [ALERT_OF_JOB] = "name user project workload pool state gpus gpu_use gpu_use_min gpu_use_max "
                      "attempts hung idle held unknown unknown_for unknown_since running_for "
-                     "queued_for verdict verdict_says verdict_certainty metric_alert "
-                     "metric_alert_says rank_slow rank_slow_says event from to code class "
-                     "finding asked_for",
+                     "queued_for verdict verdict_says verdict_samples verdict_certainty "
+                     "metric_alert metric_alert_says metric_alert_samples rank_slow "
+                     "rank_slow_says notebook notebook_warned notebook_left event from to code "
+                     "class finding asked_for",
     [ALERT_OF_NODE] = "name state want wanted alive head unhealthy ssh_away reason clock_skew "
                       "disk_free shm_free root_write_time ray_port_open ray_port ray_port_key "
                       "ray_port_from slow_jobs slow_users",
@@ -44,6 +45,7 @@ const char *const alert_of_facts[] = {
     [ALERT_OF_ARGUSD] = "name store_failing loop_late messages_failing receiver reason "
                         "agent_failing agent_trouble backup_overdue backup_trouble "
                         "services_down service_down",
+    [ALERT_OF_PIPELINE] = "name user project event from to reason",
     [ALERT_OF_END] = NULL,
 };
 

@@ -18,7 +18,8 @@
     X(ROOT, "root")                                                                                \
     X(QUEUE, "queue")                                                                              \
     X(QUOTA, "quota")                                                                              \
-    X(ARGUSD, "argusd")
+    X(ARGUSD, "argusd")                                                                            \
+    X(PIPELINE, "pipeline")
 #define X(e, word) ALERT_OF_##e,
 enum alert_of { ALERT_OF_TABLE(X) ALERT_OF_END };
 #undef X

@@ -89,7 +89,11 @@ static void fill_hole(const char *hole,
     if (how)
         *how++ = 0;
     const json_t *v = json_object_get(args, name);
-    if (json_is_string(v))
+    if (str_eq(how, "also")) {
+        const char *more = json_is_string(v) ? json_string_value(v) : "";
+        (void)buf_adds(out, *more ? "; " : "");
+        put_plain(more, out);
+    } else if (json_is_string(v))
         put_plain(json_string_value(v), out);
     else if (json_is_number(v))
         put_number(json_number_value(v), how, out);

@@ -6,7 +6,8 @@
 #include "core/alert/alert_route.h"
 
 /* The template with {fact}, {fact:percent}, {fact:bytes}, {fact:span} of args filled in; of what is
- * not there "?". Nothing of a fact is read as a template; one that is a message is said. */
+ * not there "?". {fact:also} is a text behind "; ", and nothing where it is not there. Nothing of a
+ * fact is read as a template; one that is a message is said. */
 void alert_fill(const char *text, const char *args, enum message_language in, struct buf *out);
 /* The facts as an object of numbers and texts, messages said; heap, NULL where there are none. */
 char *alert_facts_said(const char *args, enum message_language in);

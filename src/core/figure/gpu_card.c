@@ -43,6 +43,7 @@ static const struct field process_rows[] = {
     PROCESS("mem_bytes", mem_bytes, FIELD_REAL, IN_CARD | FIELD_NO_LIMIT),
     PROCESS("mem_peak_bytes", mem_peak_bytes, FIELD_REAL, IN_CARD | FIELD_NO_LIMIT),
     PROCESS("ours", is_ours, FIELD_BOOL, IN_BOOK),
+    PROCESS("another", is_anothers, FIELD_BOOL, IN_BOOK),
     PROCESS("lives", lives, FIELD_BOOL, IN_BOOK),
     PROCESS("rank", rank, FIELD_REAL, IN_BOOK | FIELD_NO_LIMIT),
     PROCESS("busy_s", busy_s, FIELD_REAL, IN_BOOK | FIELD_NO_LIMIT),
@@ -56,6 +57,33 @@ void gpu_card_init(struct gpu_card *c)
 #define X(member, words) c->member = -1;
     GPU_CARD_NUMBERS(X)
 #undef X
+}
+
+double gpu_card_own(const struct gpu_card *c, bool *ret_shared)
+{
+    double all = 0, theirs = 0;
+    size_t n_all = 0, n_theirs = 0;
+    bool is_told = false;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct gpu_process *p = &c->v[i];
+        double use = p->util > 0 ? p->util : 0;
+        if (!p->lives)
+            continue;
+        n_all++;
+        all += use;
+        is_told |= p->util >= 0;
+        n_theirs += p->is_anothers;
+        theirs += p->is_anothers ? use : 0;
+    }
+    *ret_shared = n_theirs > 0;
+    if (c->util < 0 || !c->is_ours)
+        return -1;
+    if (!*ret_shared)
+        return c->util;
+    if (!is_told)
+        return -1;
+    return all > 0 ? c->util * (all - theirs) / all
+                   : c->util * (double)(n_all - n_theirs) / (double)n_all;
 }
 
 void gpu_card_put(const struct gpu_card *c, struct jout *j, bool with_book)

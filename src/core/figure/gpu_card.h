@@ -53,8 +53,9 @@ struct gpu_process {
     double util, mem_bytes, mem_peak_bytes;
     /* By the scout. */
     bool is_ours, lives;
-    double rank;   /* RANK of its environment */
-    double busy_s; /* its share of the GPU's */
+    bool is_anothers; /* of another job of Argus; else of the attempt, of nobody, or not known */
+    double rank;      /* RANK of its environment */
+    double busy_s;    /* its share of the GPU's */
 };
 
 struct gpu_card {
@@ -80,6 +81,13 @@ struct gpu_sample {
 
 /* Nothing is told. */
 void gpu_card_init(struct gpu_card *c);
+/* The attempt's part of the GPU's use now, 0 to 1, by a card of its own book: all that processes of
+ * other jobs leave, in proportion to what the driver tells of the processes; an equal part for each
+ * where all are told as 0. What a process does whose job is not known counts for the attempt, which
+ * is not to be called idle for it. Below 0: not known, since the use is not told, no process of the
+ * attempt was ever seen there, or, as in a container, the use of no process is told.
+ * *ret_shared: processes of other jobs live there now. */
+double gpu_card_own(const struct gpu_card *c, bool *ret_shared);
 /* One line of JSON, with its end. with_book: what the scout adds, too. */
 void gpu_card_put(const struct gpu_card *c, struct jout *j, bool with_book);
 /* False: it is none. */

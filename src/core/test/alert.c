@@ -791,6 +791,10 @@ static void test_filling(void **state)
     alert_fill("{a} {b:percent} {c:bytes} {d:span} {e} {a",
                "{\"a\":\"{b}\\n\",\"b\":0.04,\"c\":1073741824,\"d\":90}", MESSAGE_ENGLISH, &out);
     assert_string_equal(buf_str(&out), "{b}  4 % 1 GiB 1m30s ? {a");
+    buf_reset(&out);
+    alert_fill("look{a:also}{b:also}{c:also}", "{\"a\":\"here\",\"b\":\"\"}", MESSAGE_ENGLISH,
+               &out);
+    assert_string_equal(buf_str(&out), "look; here");
     buf_release(&out);
 }
 

@@ -29,7 +29,8 @@ struct alarm {
     struct alarm_metric *of; /* METRIC_ALARM_METRICS at most */
     size_t n;
     bool seen, stands;
-    struct metric_alarm last; /* of when it held last */
+    struct metric_alarm last;   /* of when it held last */
+    struct sample_picks *picks; /* heap */
     char curve[SPARK_TEXT_MAX];
 };
 
@@ -63,6 +64,7 @@ void metric_alarms_free(struct metric_alarms *as)
         free(as->v[i].of);
         metric_alert_release(&as->v[i].alert);
         free(as->v[i].text);
+        free(as->v[i].picks);
     }
     free(as->v);
     free(as);
@@ -153,16 +155,20 @@ static void alarm_metric_add(struct alarm *a, struct alarm_metric *m, int64_t st
 }
 
 /* The first of its metrics that holds. */
-static void alarm_judge(struct alarm *a)
+static void alarm_judge(struct alarm *a, int64_t step)
 {
+    int64_t told = a->stands ? a->last.told : step;
     a->stands = false;
     for (size_t i = 0; i < a->n && !a->stands; i++) {
         const struct alarm_metric *m = &a->of[i];
         if (m->held < a->alert.steps)
             continue;
         a->stands = a->seen = true;
-        a->last = (struct metric_alarm){
-            .metric = m->name, .step = m->since, .value = m->value, .from = alarm_from(a, m)};
+        a->last = (struct metric_alarm){.metric = m->name,
+                                        .step = m->since,
+                                        .told = told,
+                                        .value = m->value,
+                                        .from = alarm_from(a, m)};
         (void)spark_text(&m->curve, a->curve);
     }
 }
@@ -177,7 +183,7 @@ void metric_alarms_add(struct metric_alarms *as, const struct metric_record *r)
             if (m)
                 alarm_metric_add(a, m, r->step, r->v[k].value);
         }
-        alarm_judge(a);
+        alarm_judge(a, r->step);
     }
 }
 
@@ -196,8 +202,17 @@ void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_a
     ret->stands = a->stands;
     ret->seen = a->seen;
     ret->curve = a->curve;
+    ret->picks = a->picks;
     if (!a->seen)
         ret->value = ret->from = NAN;
+}
+
+void metric_alarms_set_picks(struct metric_alarms *as, size_t i, const struct sample_picks *picks)
+{
+    struct alarm *a = &as->v[i];
+    if (!a->picks)
+        a->picks = xcalloc(1, sizeof(*a->picks));
+    *a->picks = *picks;
 }
 
 unsigned metric_alarms_seen(const struct metric_alarms *as)
@@ -225,6 +240,7 @@ const char *metric_alarm_message(const struct metric_alarm *a, char *text, size_
 
 struct alarm_page {
     struct metric_alarm is;
+    struct field_list samples;
     struct training_message said;
 };
 #define ALARM(key, ftype, member, ...) FIELD_AT(alarm_page, key, ftype, member, __VA_ARGS__)
@@ -237,6 +253,13 @@ static const struct field alarm_rows[] = {
     ALARM("value", FIELD_REAL, is.value, .flags = FIELD_MAYBE),
     ALARM("from", FIELD_REAL, is.from, .flags = FIELD_MAYBE, .doc = "its best or first value"),
     ALARM("curve", FIELD_STR, is.curve, .doc = "all of its values up to then, in a line of text"),
+    /* What an older version stored has none. */
+    ALARM("samples",
+          FIELD_LIST,
+          samples,
+          .of = &sample_pick_table,
+          .flags = FIELD_OMIT,
+          .doc = "to look at, five at most; left out where no samples are kept"),
     TRAINING_MESSAGE_ROWS(alarm_page, said),
 };
 const struct field_table metric_alarm_table = FIELD_TABLE("MetricAlert", alarm_rows, alarm_page);
@@ -255,8 +278,10 @@ void metric_alarms_to_json(const struct metric_alarms *as, struct jout *j, const
 {
     jout_open(j, key, '[');
     for (size_t i = 0; i < metric_alarms_count(as); i++) {
-        struct alarm_page page;
+        struct alarm_page page = {0};
         metric_alarms_get(as, i, &page.is);
+        if (page.is.picks)
+            page.samples = (struct field_list){page.is.picks->v, page.is.picks->n};
         alarm_fill(&page);
         field_to_json(&metric_alarm_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
         training_message_release(&page.said);

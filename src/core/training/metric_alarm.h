@@ -10,6 +10,7 @@
 #include "base/field.h"
 #include "base/strv.h"
 #include "core/metric/metric.h"
+#include "core/sample/sample_pick.h"
 #include "core/spec/metric_alert.h"
 
 enum { METRIC_ALARM_METRICS = 32, METRIC_ALARM_ARGS_MAX = 768 };
@@ -25,16 +26,20 @@ void metric_alarms_add(struct metric_alarms *as, const struct metric_record *r);
 
 /* What the i-th alert came to. */
 struct metric_alarm {
-    const char *alert;  /* as it was given; borrowed */
-    bool stands, seen;  /* it holds now; it ever did */
-    const char *metric; /* that does so now, or did last; NULL: none ever did. Borrowed */
-    int64_t step;       /* since this one */
-    double value;       /* at its newest record; NaN is one, too */
-    double from;        /* its best, or its first; NaN where it is asked against neither */
-    const char *curve;  /* of all its values up to then (spark.h); "" of none. Borrowed */
+    const char *alert;          /* as it was given; borrowed */
+    bool stands, seen;          /* it holds now; it ever did */
+    const char *metric;         /* that does so now, or did last; NULL: none ever did. Borrowed */
+    int64_t step;               /* since this one */
+    int64_t told;               /* the step at which it was clear */
+    double value;               /* at its newest record; NaN is one, too */
+    double from;                /* its best, or its first; NaN where it is asked against neither */
+    struct sample_picks *picks; /* that show it; NULL: nobody looked for them yet. Borrowed */
+    const char *curve;          /* of all its values up to then (spark.h); "" of none. Borrowed */
 };
 size_t metric_alarms_count(const struct metric_alarms *as); /* 0 of NULL */
 void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_alarm *ret);
+/* Copied. */
+void metric_alarms_set_picks(struct metric_alarms *as, size_t i, const struct sample_picks *picks);
 /* Its sentence, as base/message.h has it: its code, the arguments into text. */
 const char *metric_alarm_message(const struct metric_alarm *a, char *text, size_t size);
 /* Those that ever held, as bits; and of what metric_alarms_to_json() wrote. */

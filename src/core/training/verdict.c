@@ -30,6 +30,8 @@ struct verdict *verdict_like(const struct verdict *v)
 
 void verdict_free(struct verdict *v)
 {
+    for (int k = 0; v && k < VERDICT_KINDS; k++)
+        free(v->picks[k]);
     free(v);
 }
 
@@ -260,6 +262,32 @@ bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_i
                                  .certainty = sure + (CERTAIN - sure) * held};
     text_copy(ret->metric, h->metric);
     return true;
+}
+
+const struct sample_picks *verdict_picks(const struct verdict *v, enum verdict_kind k)
+{
+    return v->picks[k];
+}
+
+void verdict_set_picks(struct verdict *v, enum verdict_kind k, const struct sample_picks *picks)
+{
+    if (!v->picks[k])
+        v->picks[k] = xcalloc(1, sizeof(*v->picks[k]));
+    *v->picks[k] = *picks;
+}
+
+enum sample_pick_by verdict_pick_by(const struct verdict_item *item)
+{
+    switch (item->kind) {
+    case VERDICT_REWARD_FLAT:
+    case VERDICT_REWARD_NOISE:
+    case VERDICT_REWARD_FULL:
+    case VERDICT_FOLLOWS_ANSWER:
+    case VERDICT_PARTED:
+        return SAMPLE_PICK_BEST;
+    default:
+        return sample_pick_by_metric(item->metric);
+    }
 }
 
 uint64_t verdict_seen(const struct verdict *v)

@@ -17,6 +17,7 @@
 
 #include "base/field.h"
 #include "core/metric/metric_watch.h"
+#include "core/sample/sample_pick.h"
 #include "core/training/training_figure.h"
 #include "core/training/verdict_kind.h"
 
@@ -53,6 +54,11 @@ bool verdict_item(const struct verdict *v, enum verdict_kind k, struct verdict_i
 uint64_t verdict_seen(const struct verdict *v);
 /* The same of what verdict_to_json() wrote. */
 uint64_t verdict_seen_from_json(const json_t *verdict);
+/* Samples that show this kind; NULL: nobody looked for them yet. Copied. */
+const struct sample_picks *verdict_picks(const struct verdict *v, enum verdict_kind k);
+void verdict_set_picks(struct verdict *v, enum verdict_kind k, const struct sample_picks *picks);
+/* Which samples show it: the best ones where the score itself is in doubt. */
+enum sample_pick_by verdict_pick_by(const struct verdict_item *item);
 /* The sentence of an item, as base/message.h has it: its code, the arguments into text. */
 const char *verdict_message(const struct verdict_item *item, char *text, size_t size);
 

@@ -54,6 +54,7 @@ const char *verdict_message(const struct verdict_item *item, char *text, size_t 
 struct item_page {
     struct verdict_item item;
     const char *kind, *severity, *key, *metric;
+    struct field_list samples;
     struct training_message said;
 };
 #define ITEM(name, ftype, member, ...) FIELD_AT(item_page, name, ftype, member, __VA_ARGS__)
@@ -70,6 +71,13 @@ static const struct field item_rows[] = {
     ITEM("limit", FIELD_REAL, item.limit, .flags = FIELD_MAYBE),
     ITEM("certainty", FIELD_REAL, item.certainty, .doc = "from 0 to 1"),
     ITEM("key", FIELD_STR, key, .flags = FIELD_ALWAYS, .doc = "that changes it"),
+    /* What an older version stored has none. */
+    ITEM("samples",
+         FIELD_LIST,
+         samples,
+         .of = &sample_pick_table,
+         .flags = FIELD_OMIT,
+         .doc = "to look at, five at most; left out where no samples are kept"),
     TRAINING_MESSAGE_ROWS(item_page, said),
 };
 static const struct field_table item_table = FIELD_TABLE(NULL, item_rows, item_page);
@@ -107,7 +115,7 @@ static const struct field page_rows[] = {
 };
 const struct field_table verdict_table = FIELD_TABLE("Verdict", page_rows, verdict_page);
 
-static void verdict_item_fill(struct item_page *p)
+static void verdict_item_fill(struct item_page *p, struct sample_picks *picks)
 {
     char args[TRAINING_ARGS_MAX];
     enum verdict_kind k = p->item.kind;
@@ -116,6 +124,8 @@ static void verdict_item_fill(struct item_page *p)
     p->severity = verdict_kind_is_severe(k) ? "bad" : "warn";
     p->key = verdict_kind_key(k, p->item.is_sft);
     p->metric = p->item.metric;
+    if (picks)
+        p->samples = (struct field_list){picks->v, picks->n};
     training_message_say_text(&p->said, code, args);
 }
 
@@ -126,8 +136,10 @@ static size_t items_fill(const struct verdict *v, struct item_page *items)
     for (int over = 0; over < 2; over++)
         for (int k = 0; k < VERDICT_KINDS; k++)
             if (verdict_item(v, (enum verdict_kind)k, &items[n].item) &&
-                items[n].item.stands == !over)
-                verdict_item_fill(&items[n++]);
+                items[n].item.stands == !over) {
+                verdict_item_fill(&items[n], v->picks[k]);
+                n++;
+            }
     return n;
 }
 

@@ -37,6 +37,7 @@ struct verdict {
     struct verdict_hold holds[VERDICT_RULES_MAX];
     struct verdict_hold not_finite, fell; /* by the watch */
     double best_sample, least_sample;     /* the greatest and smallest score of an answer; NaN */
+    struct sample_picks *picks[VERDICT_KINDS]; /* heap; NULL: none yet */
     struct verdict_bounds bounds;
     bool has_gap; /* a figure of the gap was ever other than 0 */
     int64_t steps, step;

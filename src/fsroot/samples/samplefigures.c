@@ -54,11 +54,26 @@ static void samplefigures_let_go(struct samplefigures *f)
     f->is_open = false;
 }
 
+static bool samplefigures_look(const struct samplefigures *f, struct stat *ret)
+{
+    return lstat(f->path, ret) == 0;
+}
+
+/* A writer takes the newest dump first: while it is at it the index has gaps. Below 0: there is no
+ * index. */
+static int samplefigures_lock(const struct samplefigures *f, bool *ret_has_writer)
+{
+    int lock = open(f->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    *ret_has_writer = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0;
+    return lock;
+}
+
 /* False: there is no index, or nothing of these steps is in it. */
 static bool samplefigures_open(struct samplefigures *f, int64_t after, int64_t last)
 {
     struct stat st;
-    if (lstat(f->path, &st) < 0)
+    bool has_writer;
+    if (!samplefigures_look(f, &st))
         return false;
     bool is_same = (uint64_t)st.st_ino == f->inode && (uint64_t)st.st_size == f->bytes;
     bool is_told = f->after == after && f->next > last;
@@ -67,10 +82,8 @@ static bool samplefigures_open(struct samplefigures *f, int64_t after, int64_t l
     if (is_same && f->is_open)
         return true;
     samplefigures_let_go(f);
-    /* A writer takes the newest dump first: while it is at it the index has gaps. */
-    _cleanup_(closep) int lock = open(f->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (lock < 0 || flock(lock, LOCK_SH | LOCK_NB) < 0 ||
-        sampleindex_open(f->path, &f->index, NULL) < 0)
+    _cleanup_(closep) int lock = samplefigures_lock(f, &has_writer);
+    if (lock < 0 || has_writer || sampleindex_open(f->path, &f->index, NULL) < 0)
         return false;
     const struct sampleindex *x = &f->index;
     f->is_open = true;
@@ -165,4 +178,42 @@ bool samplefigures_next(struct samplefigures *f,
     for (size_t i = 0; i < SAMPLE_FIGURES; i++)
         samplefigures_add(ret, (enum sample_figure)i, figures[i]);
     return true;
+}
+
+/* ---- samples to look at ---- */
+
+uint64_t samplefigures_stamp(const struct samplefigures *f)
+{
+    struct stat st;
+    if (!samplefigures_look(f, &st))
+        return 0;
+    return ((uint64_t)st.st_ino << 40 ^ (uint64_t)st.st_size << 1) | 1;
+}
+
+void samplefigures_pick(const struct samplefigures *f,
+                        enum sample_pick_by by,
+                        const char *job,
+                        int64_t step,
+                        struct sample_picks *ret)
+{
+    struct sampleindex x = SAMPLEINDEX_NONE;
+    _cleanup_(freep) struct sample_place *v = NULL;
+    size_t at = 0, n;
+    bool has_writer;
+    _cleanup_(closep) int lock = samplefigures_lock(f, &has_writer);
+    ret->n = 0;
+    ret->is_last = false;
+    if (lock < 0 || sampleindex_open(f->path, &x, NULL) < 0) {
+        ret->stamp = 0;
+        return;
+    }
+    /* What a writer has added by now is whole: an event is told once and does not wait for him. */
+    ret->is_last =
+        !has_writer && x.n && x.v[0].file.kind == SAMPLE_ROLLOUT && x.v[0].file.step >= step;
+    while (at < x.n && x.v[at].file.kind == SAMPLE_ROLLOUT && x.v[at].file.step > step)
+        at++;
+    n = samplefigures_places(&x, at, 1, &v);
+    if (n)
+        sample_pick(by, job, x.v[at].file.step, v, n, ret);
+    sampleindex_release(&x);
 }

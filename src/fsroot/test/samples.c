@@ -239,6 +239,49 @@ static void figures_of_steps(void **state)
     samplefigures_free(f);
 }
 
+static void samples_to_look_at(void **state)
+{
+    const char *root = *state;
+    _cleanup_(freep) char *path = index_path(root);
+    struct samplefigures *f = samplefigures_new(path);
+    struct sample_picks picks = {.stamp = 1};
+    assert_int_equal(samplefigures_stamp(f), 0); /* there is no index yet */
+    samplefigures_pick(f, SAMPLE_PICK_WORST, "j", 9, &picks);
+    assert_int_equal(picks.stamp, 0);
+    assert_int_equal(picks.n, 0);
+    put(root, ROLLOUT "3.jsonl", LINE("p", "a", "1") LINE("q", "b", "0") LINE("p", "c", "0.5"));
+    put(root, ROLLOUT "5.jsonl", LINE("p", "d", "1"));
+    put(root, VALIDATION "4.jsonl", LINE("v", "e", "0"));
+    (void)update(root, UINT64_MAX);
+    picks.stamp = samplefigures_stamp(f);
+    assert_true(picks.stamp != 0);
+    samplefigures_pick(f, SAMPLE_PICK_WORST, "j", 4, &picks);
+    assert_true(picks.is_last);
+    assert_int_equal(picks.n, 2);
+    assert_int_equal(picks.v[0].step, 3); /* 4 is a validation's */
+    assert_true(fabs(picks.v[0].score) < 1e-9);
+    assert_true(fabs(picks.v[1].score - 0.5) < 1e-9);
+    samplefigures_pick(f, SAMPLE_PICK_BEST, "j", 6, &picks);
+    assert_false(picks.is_last);
+    assert_int_equal(picks.v[0].step, 5);
+    uint64_t before = picks.stamp;
+    put(root, ROLLOUT "6.jsonl", LINE("p", "f", "1"));
+    (void)update(root, UINT64_MAX);
+    assert_true(samplefigures_stamp(f) != before);
+    samplefigures_pick(f, SAMPLE_PICK_WORST, "j", 2, &picks);
+    assert_int_equal(picks.n, 0); /* none is so old */
+    int writer = open(path, O_RDWR | O_CLOEXEC);
+    assert_int_equal(flock(writer, LOCK_EX | LOCK_NB), 0);
+    samplefigures_pick(f, SAMPLE_PICK_WORST, "j", 4, &picks);
+    assert_int_equal(picks.n, 2);
+    assert_true(picks.stamp != 0);
+    assert_false(picks.is_last); /* a writer may add what is missing */
+    (void)close(writer);
+    samplefigures_pick(f, SAMPLE_PICK_WORST, "j", 4, &picks);
+    assert_true(picks.is_last);
+    samplefigures_free(f);
+}
+
 static void what_changes_is_read_anew(void **state)
 {
     const char *root = *state;
@@ -547,6 +590,7 @@ int main(void)
         UNIT(pages_go_on),
         UNIT(sums_of_steps),
         UNIT(figures_of_steps),
+        UNIT(samples_to_look_at),
         UNIT(what_changes_is_read_anew),
         UNIT(the_newest_is_read_first),
         UNIT(an_index_that_is_damaged),

@@ -29,6 +29,7 @@ enum { WAYS = 8, SETS = KIN_MAX / WAYS, ASKED_ENOUGH = 2, COMMAND_MAX = 64 << 10
 struct member {
     pid_t pid; /* 0: a free slot */
     enum kin_is is;
+    bool is_anothers; /* of another job */
     bool is_neighbour;
     int asked;
     uint64_t start_ticks; /* 0: it was gone when it was added */
@@ -133,6 +134,12 @@ enum kin_is kin_ask(struct kin *k, pid_t pid)
     return pid > 0 ? kin_find(k, pid).is : KIN_UNKNOWN;
 }
 
+bool kin_is_anothers(struct kin *k, pid_t pid)
+{
+    const struct member m = pid > 0 ? kin_find(k, pid) : (struct member){0};
+    return m.is != KIN_OURS && m.is_anothers;
+}
+
 bool kin_has_neighbours(struct kin *k, usec_t since)
 {
     pthread_mutex_lock(&k->lock);
@@ -156,6 +163,7 @@ static void kin_note(struct kin *k, pid_t pid, uint64_t start_ticks, enum kin_is
     bool keeps = m->is == KIN_OURS || !has_said; /* the first: it was added meanwhile */
     *m = (struct member){.pid = pid,
                          .is = same && is != KIN_OURS && keeps ? m->is : is,
+                         .is_anothers = same && is != KIN_OURS && m->is_anothers,
                          .is_neighbour = same && is != KIN_OURS && m->is_neighbour,
                          .asked = (same ? m->asked : 0) + (has_said ? 1 : 0),
                          .start_ticks = start_ticks,
@@ -217,13 +225,15 @@ static bool is_in_our_group(const struct kin *k, pid_t pid)
     return group && (str_eq(group, k->group) || host_is_in_group(k->group, group));
 }
 
-static void note_neighbour(struct kin *k, pid_t pid, uint64_t start_ticks)
+static void note_another(struct kin *k, pid_t pid, uint64_t start_ticks, bool is_neighbour)
 {
     pthread_mutex_lock(&k->lock);
     struct member *m = kin_place_of(k, pid);
     if (kin_is_same(m, pid, start_ticks) && m->is != KIN_OURS) {
-        m->is_neighbour = true;
-        meet_neighbour(k);
+        m->is_anothers = true;
+        m->is_neighbour |= is_neighbour;
+        if (is_neighbour)
+            meet_neighbour(k);
     }
     pthread_mutex_unlock(&k->lock);
 }
@@ -243,8 +253,8 @@ static bool kin_meet(pid_t pid, void *arg)
                                                                               : KIN_UNKNOWN;
     bool is_another = attempt ? !is_of_job(k, attempt) : serves_another(k, pid, st.name);
     kin_note(k, pid, st.start_ticks, is, r != -ETIME);
-    if (is != KIN_OURS && is_another && is_in_our_group(k, pid))
-        note_neighbour(k, pid, st.start_ticks);
+    if (is != KIN_OURS && is_another)
+        note_another(k, pid, st.start_ticks, is_in_our_group(k, pid));
     return true;
 }
 

@@ -40,3 +40,5 @@ void kin_look_within(struct kin *k, usec_t limit);
 bool kin_has_neighbours(struct kin *k, usec_t since);
 /* Which job the last process with this pid belonged to. */
 enum kin_is kin_ask(struct kin *k, pid_t pid);
+/* True if it is known to be of another job: an earlier attempt of the same job is none. */
+bool kin_is_anothers(struct kin *k, pid_t pid);

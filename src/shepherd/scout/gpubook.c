@@ -73,7 +73,11 @@ static struct gpu_process *gpubook_process(struct gpu_card *c, int pid)
 
 static void gpubook_place(struct gpu_card *c, struct gpu_process *p, const struct gpubook_who *who)
 {
-    if (!p->is_ours && who->is(p->pid, who->arg) == GPUBOOK_OURS) {
+    if (p->is_ours)
+        return;
+    enum gpubook_is is = who->is(p->pid, who->arg);
+    p->is_anothers = is == GPUBOOK_ANOTHERS;
+    if (is == GPUBOOK_OURS) {
         p->is_ours = c->is_ours = true;
         p->rank = who->rank(p->pid, who->arg);
     }

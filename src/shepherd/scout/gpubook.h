@@ -9,8 +9,9 @@
 #pragma once
 #include "core/figure/gpu_card.h"
 
-/* UNKNOWN stands for a process that the book has not met, or could not place yet. */
-enum gpubook_is { GPUBOOK_UNKNOWN, GPUBOOK_OURS, GPUBOOK_STRANGER };
+/* UNKNOWN stands for a process that the book has not met, or could not place yet; STRANGER for one
+ * that is known to be of no job, or of an earlier attempt. */
+enum gpubook_is { GPUBOOK_UNKNOWN, GPUBOOK_OURS, GPUBOOK_STRANGER, GPUBOOK_ANOTHERS };
 struct gpubook_who {
     enum gpubook_is (*is)(int pid, void *arg);
     double (*rank)(int pid, void *arg); /* below 0: it has none */

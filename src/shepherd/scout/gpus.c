@@ -125,6 +125,8 @@ static enum gpubook_is gpus_is(int pid, void *arg)
 {
     const struct gpus *g = arg;
     enum kin_is is = kin_ask(g->kin, pid);
+    if (kin_is_anothers(g->kin, pid))
+        return GPUBOOK_ANOTHERS;
     return is == KIN_OURS ? GPUBOOK_OURS : is == KIN_STRANGER ? GPUBOOK_STRANGER : GPUBOOK_UNKNOWN;
 }
 

@@ -133,6 +133,32 @@ static void test_processes_of_which_nothing_is_told(void **state)
     near(book->v[0].v[1].busy_s, 4);
 }
 
+static enum gpubook_is book_is_as_told(int pid, void *arg)
+{
+    (void)pid;
+    return *(enum gpubook_is *)arg;
+}
+
+/* It is asked anew at each sample, until it is ours. */
+static void test_a_process_of_another_job(void **state)
+{
+    (void)state;
+    enum gpubook_is is = GPUBOOK_UNKNOWN;
+    const struct gpubook_who who = {book_is_as_told, book_rank, &is};
+    _cleanup_(freep) struct gpu_sample *now = xcalloc(1, sizeof(*now)),
+                                       *book = xcalloc(1, sizeof(*book));
+    const struct gpu_process *p = &book->v[0].v[0];
+    card_process(sample_card(now, "GPU-a", 0.8), 4, 0.8, -1);
+    gpubook_add(book, now, 0, &who);
+    assert_false(p->is_anothers || p->is_ours);
+    is = GPUBOOK_ANOTHERS;
+    gpubook_add(book, now, 0, &who);
+    assert_true(p->is_anothers && !p->is_ours);
+    is = GPUBOOK_OURS;
+    gpubook_add(book, now, 0, &who);
+    assert_true(p->is_ours && !p->is_anothers && book->v[0].is_ours);
+}
+
 static void test_many_processes(void **state)
 {
     (void)state;
@@ -162,6 +188,7 @@ int main(void)
         cmocka_unit_test(test_counter_of_energy),
         cmocka_unit_test(test_one_process_of_which_nothing_is_told),
         cmocka_unit_test(test_processes_of_which_nothing_is_told),
+        cmocka_unit_test(test_a_process_of_another_job),
         cmocka_unit_test(test_many_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,9 @@ static void test_neighbours(void **state)
     while (group && !kin_has_neighbours(k, 0)) /* without groups nobody is in ours */
         kin_look(k);
     assert_int_equal(kin_has_neighbours(k, clock_mono()), group != NULL); /* it is there */
-    kin_look(k);
+    look_until_known(k, another);
+    assert_true(kin_is_anothers(k, another));
+    assert_false(kin_is_anothers(k, ours) || kin_is_anothers(k, getpid()));
     assert_int_equal(kin_has_neighbours(k, clock_mono()), group != NULL);
     usec_t before = clock_mono();
     end(another);
@@ -122,6 +124,7 @@ static void test_an_earlier_attempt_is_no_neighbour(void **state)
     look_until_known(k, earlier);
     assert_int_equal(kin_ask(k, earlier), KIN_STRANGER);
     assert_false(kin_has_neighbours(k, 0));
+    assert_false(kin_is_anothers(k, earlier));
     end(earlier);
     kin_free(k);
 }

@@ -69,6 +69,7 @@ static const struct opt WASTE_OPTS[] = {
 
 static const struct opt JOB_OPTS[] = {
     OPT_REPORTED(struct report_opts, written),
+    REPORT_CSV("GPU-seconds of the job and of each attempt, as CSV"),
     OPT_OUTPUT(struct report_opts),
 };
 
@@ -550,21 +551,25 @@ static int report_waste_run(struct cli *cli, void *opts, const struct strv *args
 
 /* ---- report job ---- */
 
-/* ETTR, and its parts in GPU-hours: what the attempts held, and what was waited for between them.
- */
-static void report_print_recovery(struct cli *cli, const json_t *recovery, double gpus)
-{
-    static const char *const parts[][2] = {{"productive", "productive_s"},
+/* Where the time of a job went that told of steps: the word, and the member in seconds. */
+static const char *const JOB_PARTS[][2] = {{"productive", "productive_s"},
                                            {"detect", "detect_s"},
                                            {"diagnose", "diagnose_s"},
                                            {"queue", "queue_s"},
                                            {"start", "start_s"},
                                            {"redo", "redo_s"},
                                            {"other", "other_s"}};
+static const char *const ATTEMPT_KEYS[] = {"gpu_seconds", "gpu_idle_seconds", "gpu_unknown_seconds",
+                                           "gpu_redone_seconds"};
+
+/* ETTR, and its parts in GPU-hours: what the attempts held, and what was waited for between them.
+ */
+static void report_print_recovery(struct cli *cli, const json_t *recovery, double gpus)
+{
     (void)fprintf(cli->out, "ETTR          %9.1f%%\n", 100 * json_get_real(recovery, "ettr", 0));
-    for (size_t i = 0; i < array_len(parts); i++)
-        (void)fprintf(cli->out, "  %-12s%10.2f\n", parts[i][0],
-                      json_get_real(recovery, parts[i][1], 0) * gpus / 3600);
+    for (size_t i = 0; i < array_len(JOB_PARTS); i++)
+        (void)fprintf(cli->out, "  %-12s%10.2f\n", JOB_PARTS[i][0],
+                      json_get_real(recovery, JOB_PARTS[i][1], 0) * gpus / 3600);
     (void)fprintf(cli->out, "failures      %10lld\n",
                   (long long)json_get_int(recovery, "failures", 0));
     if (json_is_number(json_object_get(recovery, "mttr_s")))
@@ -574,8 +579,6 @@ static void report_print_recovery(struct cli *cli, const json_t *recovery, doubl
 /* In GPU-seconds; what nobody kept is a dash. */
 static void report_print_attempts(struct cli *cli, const json_t *attempts)
 {
-    static const char *const keys[] = {"gpu_seconds", "gpu_idle_seconds", "gpu_unknown_seconds",
-                                       "gpu_redone_seconds"};
     const json_t *attempt;
     size_t i;
     if (json_array_size(attempts))
@@ -583,14 +586,63 @@ static void report_print_attempts(struct cli *cli, const json_t *attempts)
                       "unknown", "redone");
     json_array_foreach (attempts, i, attempt) {
         (void)fprintf(cli->out, "%-7lld", (long long)json_get_int(attempt, "k", 0));
-        for (size_t k = 0; k < array_len(keys); k++) {
-            const json_t *v = json_object_get(attempt, keys[k]);
+        for (size_t k = 0; k < array_len(ATTEMPT_KEYS); k++) {
+            const json_t *v = json_object_get(attempt, ATTEMPT_KEYS[k]);
             if (json_is_number(v))
                 (void)fprintf(cli->out, " %*.3f", k ? 12 : 14, json_number_value(v));
             else
                 (void)fprintf(cli->out, " %*s", k ? 12 : 14, "-");
         }
         (void)fputc('\n', cli->out);
+    }
+}
+
+/* Empty where nobody kept it. */
+static void csv_of_number(FILE *out, const json_t *v, double times)
+{
+    (void)fputc(',', out);
+    if (json_is_number(v))
+        (void)fprintf(out, "%.4f", json_number_value(v) * times);
+}
+
+/* What failures took of the whole job. */
+static void csv_of_recovery(FILE *out, const json_t *recovery, double gpus)
+{
+    csv_of_number(out, json_object_get(recovery, "ettr"), 1);
+    csv_of_number(out, json_object_get(recovery, "mttr_s"), 1);
+    (void)fputc(',', out);
+    if (recovery)
+        (void)fprintf(out, "%lld", (long long)json_get_int(recovery, "failures", 0));
+    for (size_t i = 0; i < array_len(JOB_PARTS); i++)
+        csv_of_number(out, json_object_get(recovery, JOB_PARTS[i][1]), gpus);
+    (void)fputc('\n', out);
+}
+
+/* The job first, its attempt empty; each attempt has no ETTR of its own. */
+static void job_csv(FILE *out, const json_t *job)
+{
+    const json_t *attempt;
+    size_t i;
+    (void)fputs("id,attempt,state,held_gpu_s,idle_gpu_s,unknown_gpu_s,redone_gpu_s,ettr,mttr_s,"
+                "failures",
+                out);
+    for (i = 0; i < array_len(JOB_PARTS); i++)
+        (void)fprintf(out, ",%s_gpu_s", JOB_PARTS[i][0]);
+    (void)fputc('\n', out);
+    csv_text(out, member_str(job, "id"));
+    (void)fprintf(out, ",,%s", member_str(job, "state"));
+    csv_of_number(out, json_object_get(job, "gpu_seconds"), 1);
+    csv_of_number(out, json_object_get(job, "gpu_idle_hours"), 3600);
+    csv_of_number(out, json_object_get(job, "gpu_unknown_hours"), 3600);
+    csv_of_number(out, json_object_get(job, "gpu_redone_hours"), 3600);
+    csv_of_recovery(out, json_get_object(job, "recovery"), json_get_real(job, "gpus", 0));
+    json_array_foreach (json_get_array(job, "attempts"), i, attempt) {
+        csv_text(out, member_str(job, "id"));
+        (void)fprintf(out, ",%lld,%s", (long long)json_get_int(attempt, "k", 0),
+                      member_str(attempt, "state"));
+        for (size_t k = 0; k < array_len(ATTEMPT_KEYS); k++)
+            csv_of_number(out, json_object_get(attempt, ATTEMPT_KEYS[k]), 1);
+        csv_of_recovery(out, NULL, 0);
     }
 }
 
@@ -625,12 +677,9 @@ static int report_job_run(struct cli *cli, void *opts, const struct strv *args, 
     int r = cli_open(cli, err);
     if (r == 0)
         r = cli_get_job(cli, args->v[0], &job, err);
-    if (r < 0)
+    if (r < 0 || report_emit(cli, o, job, job_csv))
         return r;
-    if (o->output >= OUTPUT_JSON)
-        cli_emit(cli, job, o->output);
-    else
-        report_print_job(cli, job);
+    report_print_job(cli, job);
     return 0;
 }
 
@@ -690,10 +739,13 @@ static const struct command REPORT_COMMANDS[] = {
             "What its leases held over all attempts, what of that was idle, unknown or redone, and "
             "the same of each attempt in GPU-seconds; of a job that told of steps, how much of its "
             "time was training (ETTR, see 'argus report recovery') and where the rest went, in "
-            "GPU-hours. With --format the report that the server writes: what happened, the first "
-            "cause with its evidence, what to do, what it cost, its checkpoints and its spec.",
+            "GPU-hours. --csv has the same in GPU-seconds: a line of the job, whose attempt is "
+            "empty, and one of each attempt. With --format the report that the server writes: what "
+            "happened, the first cause with its evidence, what to do, what it cost, its "
+            "checkpoints and its spec.",
         .example = "argus report job grpo-7 --format md > grpo-7.md\n"
-                   "argus report job grpo-7 --format html --language zh > grpo-7.html",
+                   "argus report job grpo-7 --format html --language zh > grpo-7.html\n"
+                   "argus report job grpo-7 --csv > grpo-7.csv",
         .opts = JOB_OPTS,
         .n_opts = array_len(JOB_OPTS),
         .opts_size = sizeof(struct report_opts),

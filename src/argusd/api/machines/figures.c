@@ -7,6 +7,7 @@
  * older than a day is there in steps of 5 minutes. Points are read in the worker pool. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "argusd/figures/figures.h"
 #include "argusd/figures/gpurow.h"
@@ -106,6 +107,17 @@ static const struct field gpu_rows[] = {
 };
 static const struct field_table gpu_table = FIELD_TABLE("JobGpu", gpu_rows, figures_gpu_page);
 
+/* The sum of a job's rows, of all attempts. */
+#define OF_TOTAL(member, words)                                                                    \
+    FIELD_AT(gpurow, #member, FIELD_REAL, member, .flags = FIELD_NO_LIMIT, .doc = words)
+static const struct field total_rows[] = {
+    OF_TOTAL(watched_s, "seconds of its GPUs that were watched"),
+    OF_TOTAL(busy_s, "of these, in which the GPUs worked for the job"),
+    OF_TOTAL(used_joules, "energy, of a GPU that it shares its own part"),
+    OF_TOTAL(mem_peak_bytes, "the most on one GPU"),
+};
+static const struct field_table total_table = FIELD_TABLE("JobGpuTotal", total_rows, gpurow);
+
 /* The series are written between the other members, one after the other. */
 enum { BEFORE_SERIES = FIELD_SHOWN, AFTER_SERIES = FIELD_LISTED };
 struct figures_page {
@@ -113,6 +125,8 @@ struct figures_page {
     usec_t from;
     int64_t step_s, points;
     struct field_list series;
+    struct field_list earlier; /* struct gpurow */
+    const struct gpurow *total;
 };
 #define PAGE(key, ftype, member, ...) FIELD_AT(figures_page, key, ftype, member, __VA_ARGS__)
 #define PAGE_ROWS(whose, item)                                                                     \
@@ -122,7 +136,21 @@ struct figures_page {
         PAGE("step_s", FIELD_INT, step_s, .flags = BEFORE_SERIES),                                 \
         PAGE("points", FIELD_INT, points, .flags = BEFORE_SERIES),                                 \
         PAGE("series", FIELD_LIST, series, .of = &(item))
-static const struct field of_job_rows[] = {PAGE_ROWS("id", gpu_table)};
+static const struct field of_job_rows[] = {
+    PAGE_ROWS("id", gpu_table),
+    PAGE("earlier",
+         FIELD_LIST,
+         earlier,
+         .of = &gpurow_table,
+         .flags = FIELD_ALWAYS | AFTER_SERIES,
+         .doc = "what the attempts before used of each GPU: the newest 8 of all attempts"),
+    PAGE("total",
+         FIELD_PART,
+         total,
+         .of = &total_table,
+         .flags = FIELD_ALWAYS | AFTER_SERIES,
+         .doc = "sums over all attempts"),
+};
 static const struct field_table of_job_table = FIELD_TABLE("JobGpus", of_job_rows, figures_page);
 static const struct field of_node_rows[] = {
     PAGE_ROWS("node", row_table),
@@ -158,7 +186,7 @@ static void figures_put_series(struct jout *j, const struct figures_asked *k, si
     page.use = (struct gpurow){
         .rank = -1, .watched_s = -1, .busy_s = -1, .used_joules = -1, .mem_peak_bytes = -1};
     struct gpurow use;
-    if (gpurow_find(k->books, row->node, row->gpu, &use) && use.attempt == k->attempt)
+    if (gpurow_find(k->books, row->node, row->gpu, k->attempt, &use))
         page.use = use;
     page.temperature_celsius =
         figures_now(k->a->figures, row->node, FIGURE_GPU_TEMPERATURE, row->gpu);
@@ -169,9 +197,20 @@ static void figures_put_series(struct jout *j, const struct figures_asked *k, si
     field_to_json(&gpu_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
 }
 
+/* The rows of earlier attempts, without the sum of those that have none. free() them. */
+static struct field_list figures_earlier(const struct figures_asked *k)
+{
+    struct gpurow *v;
+    size_t n = gpurow_earlier(k->books, k->attempt, GPUROW_ROWS_MAX, &v);
+    if (n && !v[0].attempt)
+        memmove(v, v + 1, --n * sizeof(*v));
+    return (struct field_list){.v = v, .n = n};
+}
+
 static void figures_answer(struct figures_asked *k)
 {
     const struct figures_read *r = k->used;
+    const struct gpurow total = gpurow_sum(k->books);
     const struct field_table *of = k->mem ? &of_job_table : &of_node_table;
     const struct figures_page page = {.name = k->name,
                                       .figure = figure_to_string(r->figure),
@@ -179,7 +218,9 @@ static void figures_answer(struct figures_asked *k)
                                           k->mem ? NULL : figures_why_not(k->a->figures, k->name),
                                       .from = r->from,
                                       .step_s = (int64_t)(r->step / USEC_SEC),
-                                      .points = (int64_t)r->points};
+                                      .points = (int64_t)r->points,
+                                      .earlier = figures_earlier(k),
+                                      .total = &total};
     struct buf body = BUF_INIT(FIGURES_BYTES_MAX);
     struct jout j = jout_begin(&body);
     double *v = xcalloc(2 * r->points + 1, sizeof(*v));
@@ -192,6 +233,7 @@ static void figures_answer(struct figures_asked *k)
     field_put_members(of, &page, AFTER_SERIES, FIELD_PAGE, &j);
     jout_close(&j, '}');
     free(v);
+    free(page.earlier.v);
     http_reply_json(k->req, 200, &body, api_reader_barrier(k->a));
     buf_release(&body);
 }
@@ -369,7 +411,8 @@ static const struct http_route rows[] = {
      .pattern = "/v1/jobs/{id}/gpus",
      .least = HTTP_ROLE_VIEWER,
      .handle = api_jobs_gpus,
-     .summary = "what each GPU of a job did while its newest attempt ran",
+     .summary = "what each GPU of a job did while its newest attempt ran, and what all attempts "
+                "used",
      .params = job_params,
      .reply_schema = "JobGpus"},
     {.method = "GET",
@@ -382,10 +425,9 @@ static const struct http_route rows[] = {
 };
 
 static const struct http_schema schemas[] = {
-    {.name = "FigureSeries", .table = &row_table},
-    {.name = "JobGpu", .table = &gpu_table},
-    {.name = "NodeFigures", .table = &of_node_table},
-    {.name = "JobGpus", .table = &of_job_table},
+    {.name = "FigureSeries", .table = &row_table},    {.name = "JobGpu", .table = &gpu_table},
+    {.name = "NodeFigures", .table = &of_node_table}, {.name = "JobGpuUse", .table = &gpurow_table},
+    {.name = "JobGpuTotal", .table = &total_table},   {.name = "JobGpus", .table = &of_job_table},
 };
 
 const struct api_part part_figures = {rows, array_len(rows), schemas, array_len(schemas)};

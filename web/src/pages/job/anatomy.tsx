@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import type { Job } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { figure, num, visible } from "../../base/say";
+import { query, withQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { CopyCsv, Panel } from "../../kit/parts";
 import { isOver } from "../jobs/columns";
@@ -33,6 +34,7 @@ const a = words({
     bubble_beside: ["not measured: stages run beside each other", "未测量：各阶段并行"],
     slowest: ["Slowest sample", "最慢样本"],
     slowest_is: ["step {0}: {1} s, of them {2} s in tools", "第 {0} 步：{1} 秒，其中 {2} 秒在工具中"],
+    slowest_open: ["Samples of this step", "该步的样本"],
     slowest_long: ["{0} tokens answered to {1}", "对 {1} 个词元回答了 {0} 个词元"],
     trend: ["Trend", "趋势"],
     trend_is: ["{0} s at first, {1} s now; {2} {3} s", "最初 {0} 秒，现在 {1} 秒；{2} {3} 秒"],
@@ -40,6 +42,11 @@ const a = words({
     stage: ["Stage", "阶段"],
     seconds: ["Seconds", "秒数"],
     part: ["Of the time", "占比"],
+    usual: ["Usual", "通常"],
+    usual_is: [
+        "{0} s a step in {1} jobs of the same workload and pool that ended",
+        "同一工作负载和池中已结束的 {1} 个作业每步 {0} 秒",
+    ],
 });
 
 const STAGES = [
@@ -58,6 +65,12 @@ const STAGES = [
 ] as const;
 
 const percent = (x: number) => Math.round(100 * x);
+/** All samples of a step of training, on this page: what was chosen among others does not hide them. */
+const ALL_SAMPLES = { samples: null, sort: null, since: null, prompt: null, said: null, least: null, most: null };
+const samplesAt = (step: number) => {
+    const of = { ...Object.fromEntries(query.value), ...ALL_SAMPLES, at: String(step) };
+    return `${withQuery(location.pathname, of)}#samples`;
+};
 const signed = (x: number) => `${x >= 0 ? "+" : ""}${figure(x)}`;
 
 export function Anatomy({ job }: { job: Job }) {
@@ -71,6 +84,8 @@ export function Anatomy({ job }: { job: Job }) {
     if (!of) return null;
     const most = Math.max(...of.bars.map((b) => b.seconds), 1e-9);
     const there = STAGES.filter((s) => of.bars.some((b) => b[s] > 0));
+    const usual = asked.data?.usual;
+    const usually = new Map(usual?.stages.map((s) => [s.stage, s.share]));
     const bar = under === null ? null : of.bars[under];
     return (
         <Panel
@@ -113,6 +128,12 @@ export function Anatomy({ job }: { job: Job }) {
                         ? a("bubble_is", figure(of.bubble.gpu_hours), percent(of.bubble.share))
                         : a(of.overlaps ? "bubble_beside" : "bubble_none")}
                 </dd>
+                {usual && (
+                    <>
+                        <dt>{a("usual")}</dt>
+                        <dd>{a("usual_is", figure(usual.step_seconds), num(usual.jobs))}</dd>
+                    </>
+                )}
                 {of.slowest && (
                     <>
                         <dt>{a("slowest")}</dt>
@@ -132,7 +153,10 @@ export function Anatomy({ job }: { job: Job }) {
                                         num(of.slowest.prompt_tokens ?? 0),
                                     )}
                                 </>
-                            )}
+                            )}{" "}
+                            <a class="link small" href={samplesAt(of.slowest.step)}>
+                                {a("slowest_open")}
+                            </a>
                         </dd>
                     </>
                 )}
@@ -159,6 +183,7 @@ export function Anatomy({ job }: { job: Job }) {
                                 <th>{a("stage")}</th>
                                 <th class="num">{a("seconds")}</th>
                                 <th class="num">{a("part")}</th>
+                                {usual && <th class="num">{a("usual")}</th>}
                             </tr>
                         </thead>
                         <tbody>
@@ -169,6 +194,7 @@ export function Anatomy({ job }: { job: Job }) {
                                         <td>{a(s.stage as (typeof STAGES)[number])}</td>
                                         <td class="num">{figure(s.seconds)}</td>
                                         <td class="num">{percent(s.share)}%</td>
+                                        {usual && <td class="num">{percent(usually.get(s.stage) ?? 0)}%</td>}
                                     </tr>
                                 ))}
                         </tbody>

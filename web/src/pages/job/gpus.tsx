@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpus.tsx - how much each GPU of a job worked in the last hour, or in all of an attempt that has ended: one strip a GPU
-// below that of the median GPU, with the sentence that it shows, and below these the curves of the ranks.
-import type { Job } from "../../made/api";
+// below that of the median GPU, with the sentence that it shows, and below these what all attempts used and the curves
+// of the ranks.
+import type { Job, JobGpus } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { bytes, num } from "../../base/say";
 import { words } from "../../base/words";
 import { Blank, Loading, Refused } from "../../kit/blank";
 import { CopyCsv, Dash, Panel, Text } from "../../kit/parts";
 import { t } from "../../words/shared";
+import { canRest } from "./idle";
+import { justify, justifySays } from "./idlenote";
+import { attemptUses, kwh } from "./gpuuse";
 import { hasEnded, spanAsked } from "./lately";
 import { RankCurves } from "./rankcurves";
 import { medians } from "./ranks";
@@ -33,6 +37,11 @@ const g = words({
     median: ["Median", "中位"],
     median_strip: ["The median GPU: {0}% now", "中位 GPU：当前 {0}%"],
     median_ended: ["The median GPU: {0}% at its end", "中位 GPU：结束时 {0}%"],
+    energy: ["Energy over all attempts: {0}", "所有尝试的能耗：{0}"],
+    attempt_use: [
+        "Attempt {0} on {1} {1|GPU|GPUs}: {2}, at work for {3}% of the time",
+        "第 {0} 次尝试，{1} 个 GPU：{2}，{3}% 的时间在工作",
+    ],
     strip: ["GPU {0} on {1}: {2}% on the average", "{1} 的 GPU {0}：平均 {2}%"],
 });
 
@@ -46,7 +55,30 @@ const Strip = ({ of, says }: { of: (number | null)[]; says: string }) => (
     </span>
 );
 
-export function Gpus({ job }: { job: Job }) {
+/** The energy of the job, and of each attempt where there were several. */
+function Energy({ of, attempt }: { of: JobGpus; attempt: number }) {
+    const uses = attemptUses(of, attempt);
+    if (of.total.used_joules === null) return null;
+    return (
+        <div class="gpu-energy body small mid">
+            <p>{g("energy", kwh(of.total.used_joules))}</p>
+            {uses.length > 1 &&
+                uses.map((u) => (
+                    <p key={u.attempt}>
+                        {g(
+                            "attempt_use",
+                            u.attempt,
+                            u.gpus,
+                            u.joules === null ? "?" : kwh(u.joules),
+                            u.busy === null ? "?" : num(u.busy * 100),
+                        )}
+                    </p>
+                ))}
+        </div>
+    );
+}
+
+export function Gpus({ job, may }: { job: Job; may: boolean }) {
     const ended = hasEnded(job);
     const asked = useAsk(
         job.attempt > 0 ? "GET /v1/jobs/{id}/gpus" : null,
@@ -70,14 +102,21 @@ export function Gpus({ job }: { job: Job }) {
             count={has ? (ended ? g("whole", job.attempt) : g("last")) : undefined}
             bare={!has}
             end={
-                has && (
-                    <CopyCsv
-                        head={["node", "gpu", "minute", "mean", "max"]}
-                        rows={() =>
-                            rows.flatMap((s) => s.mean.map((v, i) => [s.node, s.gpu, i * minutes, v, s.max[i]]))
-                        }
-                    />
-                )
+                <>
+                    {may && canRest(job) && (
+                        <button type="button" class="link small act" onClick={() => justify(job)}>
+                            {justifySays()}
+                        </button>
+                    )}
+                    {has && (
+                        <CopyCsv
+                            head={["node", "gpu", "minute", "mean", "max"]}
+                            rows={() =>
+                                rows.flatMap((s) => s.mean.map((v, i) => [s.node, s.gpu, i * minutes, v, s.max[i]]))
+                            }
+                        />
+                    )}
+                </>
             }
         >
             {asked.why ? (
@@ -135,6 +174,7 @@ export function Gpus({ job }: { job: Job }) {
                             </span>
                         </div>
                     ))}
+                    {asked.data && <Energy of={asked.data} attempt={job.attempt} />}
                     {asked.data && <RankCurves of={asked.data} />}
                 </div>
             )}

@@ -5,8 +5,8 @@ import { visible } from "../../base/say";
 import { Panel, Text, Time } from "../../kit/parts";
 import { w } from "./words";
 
-// The link is a stranger's: only a web address becomes one.
-const isWeb = (link: string) => /^https?:\/\//.test(link);
+/** The link is a stranger's: only a web address becomes one. */
+export const isWeb = (link: string) => /^https?:\/\//.test(link);
 
 function One({ of: o }: { of: Opinion }) {
     return (

@@ -24,12 +24,17 @@ import { logPlaceOf } from "./evidence";
 import { FindingPanel, isWhole, retry } from "./finding";
 import { Opinions } from "./opinions";
 import { Gpus } from "./gpus";
+import { canRest } from "./idle";
+import { IdleNote, justify, justifySays } from "./idlenote";
 import { Load } from "./loadpanel";
 import { TimeLine } from "./line";
 import { Log } from "./log";
 import { Place } from "./place";
+import { hasTimes } from "./recovery";
+import { RecoveryPanel } from "./recoverypanel";
 import { Samples } from "./samples";
 import { exportModel, hasModel, publish, serveStep } from "./publish";
+import { Trackers } from "./trackers";
 import { VerdictPanel } from "./verdict";
 import { w } from "./words";
 import "./page.css";
@@ -117,6 +122,7 @@ function JobHead({ job, checkpoints, may }: { job: Job; checkpoints: Checkpoint[
             stops && { says: w("stop_go"), does: () => stop(job, checkpoints) },
             may && isOver(job) && { says: w("retry_go"), does: () => retry(job, false, checkpoints) },
             may && hasModel(job) && { says: w("publish_go"), does: () => publish(job) },
+            may && canRest(job) && { says: justifySays(), does: () => justify(job) },
             may && { says: w("edit"), does: () => go(`/submit?from=${encodeURIComponent(job.id)}`) },
         ],
         [job, checkpoints, may],
@@ -573,6 +579,8 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
         ["log", w("s_log")],
         ["checkpoints", w("s_ckpt")],
         ["place", w("s_place")],
+        ...(hasTimes(job.recovery) ? ([["recovery", w("s_recovery")]] as [string, string][]) : []),
+        ...(job.trackers?.length ? ([["trackers", w("s_trackers")]] as [string, string][]) : []),
         ["spec", w("s_spec")],
         ["events", w("s_events")],
     ];
@@ -588,6 +596,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                         {visible(job.reason.text)}
                     </p>
                 )}
+                <IdleNote job={job} may={may} />
                 <section class="panel">
                     <div class="body line-body">
                         <TimeLine job={job} checkpoints={checkpoints} />
@@ -601,7 +610,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                 <Curves job={job} checkpoints={checkpoints} findings={findings} />
                 {hasSamples(job) && <Samples job={job} />}
                 <Anatomy job={job} />
-                <Gpus job={job} />
+                <Gpus job={job} may={may} />
                 {job.state === "RUNNING" && <Load job={job} />}
                 {job.attempt > 0 ? (
                     <Log
@@ -626,6 +635,8 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                     />
                     <Place job={job} />
                 </div>
+                <RecoveryPanel job={job} />
+                <Trackers job={job} />
                 <Spec job={job} />
                 <Events id={id} />
             </div>

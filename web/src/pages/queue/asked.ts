@@ -13,6 +13,12 @@ export function changeOf(h: Pick<Hint, "kind"> & Partial<Hint>): JobChange | nul
     return null;
 }
 
+/** What the address says that the form begins with: ?timeout=50m, from an advice. null: nothing. */
+export const begunWith = (q: URLSearchParams): JobChange | null => {
+    const timeout = q.get("timeout");
+    return timeout ? { timeout } : null;
+};
+
 /** The form's texts; "" and what is so already is no change. */
 export interface Wish {
     pool: string;

@@ -99,7 +99,7 @@ function Waiting({ rows, why }: { rows: JobItem[]; why: string | null }) {
                 <a
                     key={j.id}
                     class="gr two"
-                    href={withQuery("/queue", { ...Object.fromEntries(query.value), why: j.id })}
+                    href={withQuery("/queue", { ...Object.fromEntries(query.value), why: j.id, timeout: null })}
                     aria-current={why === j.id ? "true" : undefined}
                 >
                     <span class="num dim">{j.position ?? <Dash />}</span>
@@ -283,7 +283,7 @@ export default function Queue() {
                     key={why}
                     pools={pools.data?.pools ?? []}
                     may={session.value?.role !== "viewer"}
-                    close={() => go(withQuery("/queue", { ...Object.fromEntries(q), why: null }))}
+                    close={() => go(withQuery("/queue", { ...Object.fromEntries(q), why: null, timeout: null }))}
                 />
             )}
         </>

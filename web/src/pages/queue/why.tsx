@@ -5,6 +5,7 @@ import type { Hint, JobChange, Pool } from "../../made/api";
 import { call, Refusal } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { shape, visible } from "../../base/say";
+import { query } from "../../base/url";
 import { words } from "../../base/words";
 import { Pending } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
@@ -12,7 +13,7 @@ import { ask, Drawer } from "../../kit/over";
 import { Cli, Dash, Meter, shell, State, Text, Time, toast } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { Flags, isOver, jobName } from "../jobs/columns";
-import { changeOf } from "./asked";
+import { begunWith, changeOf } from "./asked";
 import { Ends, Looks } from "./looks";
 import { WhatIf } from "./whatif";
 
@@ -58,7 +59,7 @@ export function Why(p: { id: string; pools: Pool[]; may: boolean; close: () => v
     const job = useAsk("GET /v1/jobs/{id}", { path: { id: p.id } }, { topics: ["jobs"], about });
     const why = useAsk("GET /v1/jobs/{id}/why", { path: { id: p.id } }, { topics: ["jobs", "pools"] });
     const [prio, setPrio] = useState<string | null>(null);
-    const [begin, setBegin] = useState<JobChange | null>(null);
+    const [begin, setBegin] = useState<JobChange | null>(begunWith(query.value));
     const j = job.data;
     const again = () => {
         job.again();

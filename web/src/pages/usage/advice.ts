@@ -55,6 +55,20 @@ export function canTake(j: JobWaste): boolean {
     return j.advice === "fewer_gpus" || j.advice === "shorter_time_limit";
 }
 
+/** As a spec says it, in minutes. */
+export const timeoutOf = (seconds: number) => `${Math.round(seconds / 60)}m`;
+
+/** What the button of an advice does; null: nothing that its reader can. A job that waits and held GPUs before may still
+ * get another timeout, but keeps its shape and its spec: for these a new job is made. */
+export function actOf(j: JobWaste, isViewer: boolean): "steps" | "change" | "submit" | null {
+    if (j.advice === "faster_data") return "steps";
+    if (!canTake(j) || isViewer) return null;
+    return j.state === "QUEUED" && j.advice === "shorter_time_limit" ? "change" : "submit";
+}
+
+/** Hours that a table with one digit would show as none, as `argus report waste` does. */
+export const isLittle = (hours: number) => hours < 0.05;
+
 /** The text of a spec with the advice taken; as it was where no key of it says so. */
 export function advised(text: string, j: JobWaste, job: Pick<Job, "n_gpus_per_node">): string {
     if (!canTake(j)) return text;
@@ -67,6 +81,6 @@ export function advised(text: string, j: JobWaste, job: Pick<Job, "n_gpus_per_no
         return setAny(text, own ? "overrides.trainer.save_freq" : "save_freq", String(j.save_freq));
     }
     if (j.advice === "shorter_time_limit" && j.advised_timeout_s !== null)
-        return setAny(text, "timeout", `${Math.round(j.advised_timeout_s / 60)}m`);
+        return setAny(text, "timeout", timeoutOf(j.advised_timeout_s));
     return text;
 }

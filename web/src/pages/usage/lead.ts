@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // lead.ts - what a lead reads first, computed: what each pool did in whole per cent that are 100 together, the same of the
-// period before, who had what and of whom, and who waits for how many GPUs. Nothing is drawn here.
+// period before and a week ago, who had what and of whom, what each may hold, and who waits for how many GPUs. Nothing is
+// drawn here.
 import type { JobItem, JobWaste, Quota, UsageDealings, UsageSeries } from "../../made/api";
 import { ms } from "../../base/say";
+import { ranIn, type Period } from "./period";
 import { held, hours, PARTS, pointsOf, worked, type Part } from "./sums";
 
 /** Whole numbers that are `sum` together: what is left over goes to the largest remainders. */
@@ -25,6 +27,7 @@ export interface PoolShare {
     /** Per cent held; null: not known. */
     held: number | null;
     heldBefore: number | null;
+    heldWeekBefore: number | null;
     /** 0 to 1, of what was measured. */
     works: number | null;
 }
@@ -35,7 +38,7 @@ function heldShare(s: UsageSeries | undefined): number | null {
 }
 
 /** Pools without capacity are left out: there is no bar of nothing. */
-export function poolShares(now: UsageSeries[], before: UsageSeries[]): PoolShare[] {
+export function poolShares(now: UsageSeries[], before: UsageSeries[], weekBefore: UsageSeries[] = []): PoolShare[] {
     return now
         .filter((s) => (hours(s.capacity) ?? 0) > 0)
         .map((s) => {
@@ -47,10 +50,19 @@ export function poolShares(now: UsageSeries[], before: UsageSeries[]): PoolShare
                 parts: PARTS.map((part, i) => ({ part, hours: of[i]!, percent: percent[i]! })),
                 held: heldShare(s),
                 heldBefore: heldShare(before.find((b) => b.name === s.name)),
+                heldWeekBefore: heldShare(weekBefore.find((b) => b.name === s.name)),
                 works: worked(s),
             };
         })
         .sort((a, b) => b.capacity - a.capacity);
+}
+
+/** Filters of /jobs that show whose hours a part of a pool's bar are; null: no job has them, or no filter says which. */
+export function behindPart(part: Part, pool: string, period: Pick<Period, "from" | "to">) {
+    if (!pool) return null; // machines without a label: no job can name them
+    if (part === "blocked") return { state: "QUEUED", pool, sort: "-gpus" };
+    const isHeld = part === "used" || part === "redone" || part === "held_idle";
+    return isHeld ? { pool, sort: "-gpu_hours", ...ranIn(period) } : null;
 }
 
 /** Several projects together, in what projects had of each other. */
@@ -72,7 +84,6 @@ export interface Account {
     /** GPU-hours that worked; null: nobody measured. */
     computed: number | null;
     idle: number;
-    quota: Quota | undefined;
     /** Of projects alone: nobody lends to a person; undefined, too, where this reader is not told. */
     dealt: Dealt | undefined;
 }
@@ -86,13 +97,8 @@ function dealtOf(d: UsageDealings): Dealt {
     };
 }
 
-/** Whoever held something in that time, or lent or waited, most first, with what he may hold and holds now. */
-export function accounts(
-    kind: Account["kind"],
-    of: UsageSeries[],
-    quotas: Quota[],
-    dealings: UsageDealings[] = [],
-): Account[] {
+/** Whoever held something in that time, or lent or waited, most first. */
+export function accounts(kind: Account["kind"], of: UsageSeries[], dealings: UsageDealings[] = []): Account[] {
     const names = new Set([...of.map((s) => s.name), ...dealings.map((d) => d.project)]);
     return [...names]
         .map((name) => {
@@ -104,12 +110,29 @@ export function accounts(
                 held: s ? held(s) : 0,
                 computed: !s || worked(s) === null ? null : hours(s.busy),
                 idle: (s && hours(s.held_idle)) ?? 0,
-                quota: quotas.find((q) => q.kind === kind && q.name === name),
                 dealt: told && dealtOf(told),
             };
         })
         .filter((a) => a.held > 0 || (a.dealt && a.dealt.waitTaken + a.dealt.waitGiven + a.dealt.lent > 0))
         .sort((a, b) => b.held - a.held);
+}
+
+/** Those who have a limit of GPUs or of GPU-hours, or hold or wait for some now, projects first; each kind by who held
+ * most this month. */
+export function limited(quotas: Quota[]): Quota[] {
+    const has = ({ quota: q, usage: u }: Quota) =>
+        q.gpus_guaranteed !== null ||
+        q.gpus_ceiling !== null ||
+        q.gpu_hours_per_month !== null ||
+        u.gpus + u.queued + u.gpu_hours_this_month > 0;
+    return quotas
+        .filter(has)
+        .sort(
+            (a, b) =>
+                a.kind.localeCompare(b.kind) ||
+                b.usage.gpu_hours_this_month - a.usage.gpu_hours_this_month ||
+                a.name.localeCompare(b.name),
+        );
 }
 
 export interface Waiting {

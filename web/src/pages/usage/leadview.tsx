@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // leadview.tsx - what a lead reads first: three sentences with what to do, a bar per pool that is exactly 100 %, who had what
-// and of whom, and who waits for how many GPUs. Every figure opens the jobs behind it.
+// and of whom, what each may hold, and who waits for how many GPUs. Figures open the jobs behind them, where a filter of
+// the jobs says which those are.
 import type { ComponentChildren } from "preact";
 import type { JobWaste, UsageSeries, UsageTime } from "../../made/api";
 import { useAsk, type Asked } from "../../api/use";
@@ -14,9 +15,11 @@ import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import { MOST, useTotal } from "../queue/line";
 import "./lead.css";
+import { Act } from "./act";
 import { adviceOf } from "./advice";
 import {
     accounts,
+    behindPart,
     OTHERS,
     poolShares,
     waitingBySize,
@@ -27,6 +30,7 @@ import {
     type Waiting,
 } from "./lead";
 import { ranIn, type Period } from "./period";
+import { Quotas } from "./quotas";
 import { held, hours, partWord, SLOT_OF, worked } from "./sums";
 
 const w = words({
@@ -36,9 +40,15 @@ const w = words({
     more: ["{0} points more than the time before.", "比上一时段多 {0} 个百分点。"],
     less: ["{0} points less than the time before.", "比上一时段少 {0} 个百分点。"],
     same: ["As much as the time before.", "与上一时段持平。"],
+    week_more: ["{0} points more than a week ago.", "比一周前同一时段多 {0} 个百分点。"],
+    week_less: ["{0} points less than a week ago.", "比一周前同一时段少 {0} 个百分点。"],
+    week_same: ["As much as a week ago.", "与一周前同一时段持平。"],
     see_jobs: ["Show the jobs", "查看作业"],
     loss: ["The largest avoidable loss: {0} GPU-hours of {1}, by {2}.", "最大的可避免损失：{2} 的 {1}，{0} GPU 时。"],
-    no_loss: ["No job held GPUs idle, and no step was run again.", "没有闲置占用，也没有重做的步数。"],
+    no_loss: [
+        "No job held GPUs idle, and no step was run again or lost to a failure.",
+        "没有闲置占用，也没有重做或因故障丢失的步数。",
+    ],
     see_job: ["Open the job", "打开作业"],
     waits: [
         "{0} {0|job waits|jobs wait} for {1} {1|GPU|GPUs}, the longest since {2}; {3} {3|is|are} free.",
@@ -55,6 +65,7 @@ const w = words({
     pools: ["Pools", "资源池"],
     was: ["{0}% held, {1}% the time before", "占用 {0}%，上一时段 {1}%"],
     was_new: ["{0}% held", "占用 {0}%"],
+    was_week: ["{0}% a week ago", "一周前 {0}%"],
     pool_bar: ["{0}: {1}", "{0}：{1}"],
     no_pools: ["No GPUs were there in that time", "该时段内没有 GPU"],
     who: ["Who", "归属"],
@@ -63,10 +74,6 @@ const w = words({
     had: ["GPU-hours", "GPU 时"],
     worked: ["Computed", "计算"],
     idle: ["Idle", "闲置"],
-    holds: ["Holds now", "现占用"],
-    borrowed: ["Borrowed", "借用"],
-    quota: ["Guaranteed", "保障"],
-    queued: ["Waits", "等待"],
     wait_taken: ["Waited", "已等待"],
     wait_given: ["Made wait", "致他人等待"],
     lent_to: ["Lent to", "借给"],
@@ -86,6 +93,13 @@ const w = words({
 interface Sums {
     now: UsageSeries | undefined;
     before: UsageSeries | undefined;
+    weekBefore: UsageSeries | undefined;
+}
+
+/** Points of a hundred that more was held than then; null: that is not known. */
+function pointsMore(s: UsageSeries, then: UsageSeries | undefined): number | null {
+    const [capacity, was] = [hours(s.capacity), then ? hours(then.capacity) : null];
+    return then && was && capacity ? Math.round((held(s) / capacity - held(then) / was) * 100) : null;
 }
 
 function Line({ children, act }: { children: ComponentChildren; act?: ComponentChildren }) {
@@ -97,19 +111,21 @@ function Line({ children, act }: { children: ComponentChildren; act?: ComponentC
     );
 }
 
-function heldSays({ now: s, before }: Sums): string {
+function heldSays({ now: s, before, weekBefore }: Sums): string {
     const capacity = s ? hours(s.capacity) : null;
     if (!s || !capacity) return "";
     const percent = (held(s) / capacity) * 100;
     const busy = worked(s) === null ? null : ((hours(s.busy) ?? 0) / capacity) * 100;
-    const first =
+    const said = [
         busy === null
             ? w("held", short(capacity), num(percent))
-            : w("computed", short(capacity), num(busy), num(percent));
-    const was = before ? hours(before.capacity) : null;
-    if (!before || !was) return first;
-    const points = Math.round(percent - (held(before) / was) * 100);
-    return `${first} ${points > 0 ? w("more", points) : points < 0 ? w("less", -points) : w("same")}`;
+            : w("computed", short(capacity), num(busy), num(percent)),
+    ];
+    const points = pointsMore(s, before);
+    if (points !== null) said.push(points > 0 ? w("more", points) : points < 0 ? w("less", -points) : w("same"));
+    const week = pointsMore(s, weekBefore);
+    if (week !== null) said.push(week > 0 ? w("week_more", week) : week < 0 ? w("week_less", -week) : w("week_same"));
+    return said.join(" ");
 }
 
 function InShort(p: {
@@ -141,9 +157,14 @@ function InShort(p: {
                     <Line
                         act={
                             worst && (
-                                <a class="btn small" href={`/jobs/${encodeURIComponent(worst.id)}`}>
-                                    {w("see_job")}
-                                </a>
+                                <Act
+                                    of={worst}
+                                    otherwise={
+                                        <a class="btn small" href={`/jobs/${encodeURIComponent(worst.id)}`}>
+                                            {w("see_job")}
+                                        </a>
+                                    }
+                                />
                             )
                         }
                     >
@@ -174,6 +195,23 @@ function InShort(p: {
     );
 }
 
+/** jobs: filters of those that made the part; null: it leads nowhere. */
+function PartSays({ of: x, jobs }: { of: PoolShare["parts"][number]; jobs: ReturnType<typeof behindPart> }) {
+    return (
+        <span>
+            <i class={`slot ${SLOT_OF[x.part]}`} aria-hidden="true" />
+            {jobs ? (
+                <a class="link" href={withQuery("/jobs", jobs)}>
+                    {partWord(x.part)}
+                </a>
+            ) : (
+                partWord(x.part)
+            )}{" "}
+            <b>{x.percent}%</b>
+        </span>
+    );
+}
+
 function PoolBar({ of, period }: { of: PoolShare; period: Period }) {
     const told = of.parts.filter((x) => x.hours > 0);
     const parts = told.map((x) => `${partWord(x.part)} ${x.percent}%`).join(", ");
@@ -195,13 +233,11 @@ function PoolBar({ of, period }: { of: PoolShare; period: Period }) {
                 {of.heldBefore === null
                     ? w("was_new", num(of.held ?? 0))
                     : w("was", num(of.held ?? 0), num(of.heldBefore))}
+                {of.heldWeekBefore !== null && ` · ${w("was_week", num(of.heldWeekBefore))}`}
             </span>
             <span class="leadparts small">
                 {told.map((x) => (
-                    <span>
-                        <i class={`slot ${SLOT_OF[x.part]}`} aria-hidden="true" />
-                        {partWord(x.part)} <b>{x.percent}%</b>
-                    </span>
+                    <PartSays of={x} jobs={behindPart(x.part, of.name, period)} />
                 ))}
             </span>
         </div>
@@ -285,10 +321,6 @@ function accountCols(period: Period): Col<Account>[] {
         figure("held", w("had"), (a) => a.held, false),
         figure("computed", w("worked"), (a) => a.computed),
         figure("idle", w("idle"), (a) => a.idle),
-        figure("holds", w("holds"), (a) => a.quota?.usage.gpus),
-        figure("borrowed", w("borrowed"), (a) => a.quota?.usage.gpus_borrowed, "very"),
-        figure("guaranteed", w("quota"), (a) => a.quota?.quota.gpus_guaranteed),
-        figure("queued", w("queued"), (a) => a.quota?.usage.queued, "very"),
         figure("wait_taken", w("wait_taken"), (a) => a.dealt?.waitTaken),
         figure("wait_given", w("wait_given"), (a) => a.dealt?.waitGiven),
         lentCol(),
@@ -348,9 +380,12 @@ export function Lead({
 }) {
     const range = { from: period.from, to: period.to };
     const old = period.before;
+    const week = period.weekBefore;
     const wholeOld = useAsk(old ? "GET /v1/usage" : null, { query: old ?? {} }, LIVE);
+    const wholeWeek = useAsk(week ? "GET /v1/usage" : null, { query: week ?? {} }, LIVE);
     const pools = useAsk("GET /v1/usage", { query: { ...range, by: "pool" } }, LIVE);
     const poolsOld = useAsk(old ? "GET /v1/usage" : null, { query: { ...old, by: "pool" } }, LIVE);
+    const poolsWeek = useAsk(week ? "GET /v1/usage" : null, { query: { ...week, by: "pool" } }, LIVE);
     const projects = useAsk("GET /v1/usage", { query: { ...range, by: "project" } }, LIVE);
     const users = useAsk("GET /v1/usage", { query: { ...range, by: "user" } }, LIVE);
     const quotas = useAsk("GET /v1/quotas", {}, LIVE);
@@ -364,16 +399,19 @@ export function Lead({
     const machines = useAsk("GET /v1/pools", {}, LIVE);
     const waiting = queue.data && waitingBySize(queue.data.jobs, now.value);
     const free = machines.data?.pools.find((p) => p.pool === null)?.gpus.free ?? 0; // of the whole cluster
-    const limits = quotas.data?.quotas ?? [];
     const who = [
-        ...accounts("project", projects.data?.series ?? [], limits, projects.data?.dealings),
-        ...accounts("user", users.data?.series ?? [], limits),
+        ...accounts("project", projects.data?.series ?? [], projects.data?.dealings),
+        ...accounts("user", users.data?.series ?? []),
     ];
     return (
         <>
             {whole.data ? (
                 <InShort
-                    of={{ now: whole.data.series[0], before: wholeOld.data?.series[0] }}
+                    of={{
+                        now: whole.data.series[0],
+                        before: wholeOld.data?.series[0],
+                        weekBefore: wholeWeek.data?.series[0],
+                    }}
                     waste={waste.data?.jobs}
                     waiting={waiting}
                     total={isCut ? total : undefined}
@@ -384,7 +422,10 @@ export function Lead({
                 <Pending of={whole} lines={3} framed />
             )}
             {pools.data ? (
-                <Pools of={poolShares(pools.data.series, poolsOld.data?.series ?? [])} period={period} />
+                <Pools
+                    of={poolShares(pools.data.series, poolsOld.data?.series ?? [], poolsWeek.data?.series)}
+                    period={period}
+                />
             ) : (
                 <Pending of={pools} lines={3} framed />
             )}
@@ -407,6 +448,7 @@ export function Lead({
                     <Blank title={w("no_people")} />
                 )}
             </Panel>
+            <Quotas asked={quotas} />
             {!!waiting?.length && (
                 <Panel bare title={w("waiting")} end={<TableCsv rows={waiting} cols={waitingCols()} />}>
                     {isCut && (

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// period.ts - the time that the page is about, and the one before it of the same length: "7d", or a month "2026-10", UTC.
+// period.ts - the time that the page is about, the one before it of the same length and, of a day, the one a
+// week before: "7d", or a month "2026-10", UTC.
 
 export interface Period {
     /** As the address and `argus report` say it. */
@@ -9,6 +10,8 @@ export interface Period {
     step: string;
     /** null: older than what is kept. */
     before: { from: string; to: string } | null;
+    /** The same hours a week ago, of a day alone: the time before a week is that already. null: not told. */
+    weekBefore: { from: string; to: string } | null;
 }
 
 const DAYS = { "1d": "1h", "7d": "6h", "30d": "1d", "90d": "1d" } as const;
@@ -42,6 +45,7 @@ export function periodOf(asked: string | null, now: number): Period {
             to: isNow ? undefined : start(1),
             step: "1d",
             before: { from: start(-1), to: start(0) },
+            weekBefore: null,
         };
     }
     const word = Object.hasOwn(DAYS, asked ?? "") ? (asked as Days) : "1d";
@@ -51,5 +55,6 @@ export function periodOf(asked: string | null, now: number): Period {
         from: word,
         step: DAYS[word],
         before: { from: `${days * 2}d`, to: word },
+        weekBefore: days === 1 ? { from: "8d", to: "7d" } : null,
     };
 }
