@@ -79,6 +79,18 @@ void buf_add_url(struct buf *b, const char *text)
     buf_add_escaped(b, text, "-._~", BUF_HEX_UPPER);
 }
 
+void buf_add_csv(struct buf *b, const char *text)
+{
+    /* Overflow: b->failed, here and below. */
+    (void)buf_adds(b, text_is_formula(text) ? "\"'" : "\"");
+    for (; *text; text++) {
+        if (*text == '"')
+            (void)buf_addc(b, '"');
+        (void)buf_addc(b, *text);
+    }
+    (void)buf_addc(b, '"');
+}
+
 int buf_add_utf8(struct buf *b, uint32_t c)
 {
     static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};

@@ -38,6 +38,9 @@ void buf_add_escaped(struct buf *b, const char *text, const char *open, enum buf
 /* Text as one segment of a URL's path, or a value of its query: all but letters, digits and "-._~"
  * as %XX (RFC 3986). Past the ceiling b->failed is set. */
 void buf_add_url(struct buf *b, const char *text);
+/* As a field of CSV, in quotes; what a table would take for a formula has ' before it. Past the
+ * ceiling b->failed is set. */
+void buf_add_csv(struct buf *b, const char *text);
 static inline int buf_addc(struct buf *b, char c);
 /* A character up to U+10FFFF as UTF-8. */
 int buf_add_utf8(struct buf *b, uint32_t c);

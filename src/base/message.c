@@ -529,8 +529,7 @@ void message_end(struct message *m, char *text, size_t size)
 
 static void put_cut(struct jout *j, const char *key, const char *text, size_t most)
 {
-    _cleanup_(freep) char *cut = xstrndup(text, str_cut(text, most));
-    jout_str(j, key, cut);
+    jout_strn(j, key, text, str_cut(text, most));
 }
 
 /* A text is cut to `most` bytes, between characters. */

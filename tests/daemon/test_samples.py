@@ -142,6 +142,7 @@ def test_samples_that_come_behind_the_last_step(argusd):
     opens(argusd, t.id, look)
     argusd.stop_job(t.id)
 
+
 def test_what_they_say_is_a_metric_and_judged(argusd):
     """Shares of each step beside its own metrics, in the verdict too: here all answers to a prompt are one text."""
     t = standin.Training(argusd, alerts=["samples/flat_groups >= 50 % for 2 steps"])

@@ -191,7 +191,7 @@ static void job_gpu_facts(const struct figures *fs,
     usec_t ran = now > j->started_at ? now - j->started_at : 0;
     usec_t span = ran < USE_SPAN ? ran : USE_SPAN;
     struct figures_window all = figures_gang_use(fs, j->id, &j->gang, span);
-    if (j->state != JOB_RUNNING || !all.n || 2 * all.n < all.of)
+    if (j->state != JOB_RUNNING || !figures_window_is_told(&all))
         return;
     for (size_t i = 0; i < j->gang.n; i++)
         for (int g = 0; g < GANG_GPUS_MAX; g++) {

@@ -167,6 +167,11 @@ static bool figures_is_asked_well(enum figure f, int gpu)
     return (unsigned)f < FIGURE_END && figure_is_of_gpu(f) == (gpu >= 0) && gpu < FIGURE_GPUS_MAX;
 }
 
+bool figures_window_is_told(const struct figures_window *w)
+{
+    return w->n > 0 && 2 * w->n >= w->of;
+}
+
 struct figures_window figures_window(const struct figures *fs,
                                      const char *node,
                                      enum figure f,

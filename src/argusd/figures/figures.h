@@ -88,6 +88,8 @@ struct figures_window {
     int n;                       /* samples */
     int of;                      /* so many would be there if each had been told */
 };
+/* At least half of it was told: enough to judge by. */
+bool figures_window_is_told(const struct figures_window *w);
 /* The window that ends now and began `span` ago. */
 struct figures_window figures_window(const struct figures *fs,
                                      const char *node,

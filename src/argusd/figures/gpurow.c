@@ -46,8 +46,7 @@ static void gpurow_take_ours(const struct gpu_card *c, struct gpurow *row)
     row->mem_peak_bytes = peak > 0 ? peak : c->mem_peak_bytes;
 }
 
-/* Nothing is known of it. */
-static struct gpurow gpurow_blank(void)
+struct gpurow gpurow_blank(void)
 {
     return (struct gpurow){
         .rank = -1, .watched_s = -1, .busy_s = -1, .used_joules = -1, .mem_peak_bytes = -1};

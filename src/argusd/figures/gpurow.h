@@ -25,6 +25,9 @@ struct gpurow {
 };
 extern const struct field_table gpurow_table;
 
+/* Nothing is known of it. */
+struct gpurow gpurow_blank(void);
+
 /* The rows of one book: of the GPUs that the lease has there, and of those that its processes are
  * on. has_part: the lease is of a part of a GPU, and a GPU's work is the job's only where its
  * processes were seen. Room for FIGURE_GPUS_MAX. */

@@ -274,41 +274,24 @@ static void put_attempt(struct live *l)
     buf_release(&detail);
 }
 
-static void jobs_add_event(struct live *l,
-                           const char *kind,
-                           const char *actor,
-                           const char *from,
-                           const char *code,
-                           const char *text,
-                           const char *samples,
-                           usec_t now)
+/* What is said of the job itself is filled in. */
+static void jobs_add_event(struct live *l, struct events_note note, const char *samples, usec_t now)
 {
     _cleanup_(freep) char *data = xasprintf("{\"attempt\":%d%s%s}", l->job->n_attempts,
                                             samples ? ",\"samples\":" : "", str_or(samples, ""));
-    struct events_note note = {.kind = kind,
-                               .actor = actor,
-                               .job_seq = l->job->seq,
-                               .job = l->job->id,
-                               .data = l->job->n_attempts ? data : NULL,
-                               .from = from,
-                               .to = from ? job_state_to_string(l->job->state) : NULL,
-                               .code = code,
-                               .text = text};
+    note.job_seq = l->job->seq;
+    note.job = l->job->id;
+    note.data = l->job->n_attempts ? data : NULL;
+    note.to = note.from ? job_state_to_string(l->job->state) : NULL;
     events_add(l->jobs->p.events, &note, now);
 }
 
-static void jobs_tell(struct live *l,
-                      const char *kind,
-                      const char *actor,
-                      const char *code,
-                      const char *text,
-                      const char *samples,
-                      usec_t now)
+static void jobs_tell(struct live *l, struct events_note note, const char *samples, usec_t now)
 {
     char said[JOB_REASON_TEXT_MAX];
-    message_to_string(code, text, true, said, sizeof(said));
-    log_info("job", "%s: %s job=%s", kind, said, l->job->id);
-    jobs_add_event(l, kind, actor, NULL, code, text, samples, now);
+    message_to_string(note.code, note.text, true, said, sizeof(said));
+    log_info("job", "%s: %s job=%s", note.kind, said, l->job->id);
+    jobs_add_event(l, note, samples, now);
 }
 
 void jobs_note_by(struct live *l,
@@ -318,7 +301,8 @@ void jobs_note_by(struct live *l,
                   const char *text,
                   usec_t now)
 {
-    jobs_tell(l, kind, actor, code, text, NULL, now);
+    struct events_note note = {.kind = kind, .actor = actor, .code = code, .text = text};
+    jobs_tell(l, note, NULL, now);
 }
 
 void jobs_note_samples(struct live *l,
@@ -328,7 +312,8 @@ void jobs_note_samples(struct live *l,
                        const char *samples,
                        usec_t now)
 {
-    jobs_tell(l, kind, "argusd", code, text, samples, now);
+    struct events_note note = {.kind = kind, .actor = "argusd", .code = code, .text = text};
+    jobs_tell(l, note, samples, now);
 }
 
 void jobs_note(struct live *l, const char *kind, const char *code, const char *text, usec_t now)
@@ -582,7 +567,9 @@ bool jobs_apply(struct live *l, const struct job_event *e, const char *actor, us
     put_attempt(l);
     struct reason why;
     job_event_cause(j, e, &why);
-    jobs_add_event(l, kind, actor, from, why.code, why.text, NULL, now);
+    struct events_note note = {
+        .kind = kind, .actor = actor, .from = from, .code = why.code, .text = why.text};
+    jobs_add_event(l, note, NULL, now);
     log_change(l, kind, from);
     follow_state(l, before);
     if (e->kind == JOB_EV_ACCEPTED)

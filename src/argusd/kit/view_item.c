@@ -85,7 +85,7 @@ static double view_gpu_util(const struct live *l, const struct api_eyes *eyes)
     usec_t ran = jobs_in_state(l);
     usec_t span = ran < begun ? begun : ran < window ? ran : window;
     struct figures_window w = figures_gang_use(eyes->a->figures, l->job->id, &l->job->gang, span);
-    return w.n > 0 && 2 * w.n >= w.of ? round(100 * w.mean) : -1;
+    return figures_window_is_told(&w) ? round(100 * w.mean) : -1;
 }
 
 /* By what jobs like it took, from the start of its attempt on. */

@@ -272,8 +272,8 @@ static void mcp_call(struct mcp_ask *q)
         const struct http_forward to = {.method = t->method,
                                         .target = buf_str(&target),
                                         .body = &body,
-                                        .wrap = t->flags & MCP_TOOL_TEXT_ALONE ? mcp_wrap_text
-                                                                               : mcp_wrap,
+                                        .wrap =
+                                            t->flags & MCP_TOOL_IS_OWN ? mcp_wrap : mcp_wrap_text,
                                         .arg = q->id};
         q->id = NULL; /* taken */
         http_req_forward(q->req, &to);

@@ -14,13 +14,13 @@
 
 #define READ(tool, path)                                                                           \
     {                                                                                              \
-        tool, "GET", path, MCP_TOOL_READS | MCP_TOOL_TEXT_ALONE                                    \
+        tool, "GET", path, MCP_TOOL_READS                                                          \
     }
 /* Reads what admins and Argus itself wrote. A single plan is none of these: it has the names of the
  * jobs that it touches, which are free text. */
 #define READ_OWN(tool, path)                                                                       \
     {                                                                                              \
-        tool, "GET", path, MCP_TOOL_READS                                                          \
+        tool, "GET", path, MCP_TOOL_READS | MCP_TOOL_IS_OWN                                        \
     }
 static const struct mcp_tool tools[] = {
     READ("list_jobs", "/v1/jobs"),
@@ -43,15 +43,15 @@ static const struct mcp_tool tools[] = {
     READ("get_usage", "/v1/usage"),
     READ_OWN("list_plans", "/v1/ops/plans"),
     READ("get_plan", "/v1/ops/plans/{plan}"),
-    {"report_finding", "POST", "/v1/jobs/{id}/findings", MCP_TOOL_TEXT_ALONE},
-    {"acknowledge_alert", "POST", "/v1/alerts/{alert}:ack", MCP_TOOL_TEXT_ALONE},
-    {"plan_drain_node", "POST", "/v1/ops/drain_node", MCP_TOOL_TEXT_ALONE},
-    {"plan_remove_node", "POST", "/v1/ops/remove_node", MCP_TOOL_TEXT_ALONE},
-    {"plan_restart_ray_head", "POST", "/v1/ops/restart_ray_head", MCP_TOOL_TEXT_ALONE},
-    {"plan_cleanup_job_artifacts", "POST", "/v1/ops/cleanup_job_artifacts", MCP_TOOL_TEXT_ALONE},
-    {"plan_stop_many", "POST", "/v1/ops/stop_many", MCP_TOOL_TEXT_ALONE},
-    {"approve_plan", "POST", "/v1/ops/plans/{plan}:approve", MCP_TOOL_TEXT_ALONE},
-    {"apply_plan", "POST", "/v1/ops/plans/{plan}:apply", MCP_TOOL_DESTROYS | MCP_TOOL_TEXT_ALONE},
+    {"report_finding", "POST", "/v1/jobs/{id}/findings", 0},
+    {"acknowledge_alert", "POST", "/v1/alerts/{alert}:ack", 0},
+    {"plan_drain_node", "POST", "/v1/ops/drain_node", 0},
+    {"plan_remove_node", "POST", "/v1/ops/remove_node", 0},
+    {"plan_restart_ray_head", "POST", "/v1/ops/restart_ray_head", 0},
+    {"plan_cleanup_job_artifacts", "POST", "/v1/ops/cleanup_job_artifacts", 0},
+    {"plan_stop_many", "POST", "/v1/ops/stop_many", 0},
+    {"approve_plan", "POST", "/v1/ops/plans/{plan}:approve", 0},
+    {"apply_plan", "POST", "/v1/ops/plans/{plan}:apply", MCP_TOOL_DESTROYS},
 };
 /* Parameters of a query that make a stream of the answer, or something that is not JSON. */
 static const char *const left_out[] = {"follow", "last_event_id", "format"};

@@ -10,10 +10,11 @@ enum { MCP_TARGET_MAX = 4096, MCP_BODY_MAX = 256 << 10, MCP_TOOLS_MAX = 512 << 1
 enum mcp_tool_flags {
     MCP_TOOL_READS = 1 << 0,    /* changes nothing */
     MCP_TOOL_DESTROYS = 1 << 1, /* what it does is not taken back */
-    /* What it finds may have words of a job or of who submitted it: they leave inside of the fence
-     * alone, so the answer has no structuredContent, which would show them a second time and bare.
-     * No tool declares an outputSchema, with which clients would insist on it. */
-    MCP_TOOL_TEXT_ALONE = 1 << 2,
+    /* What it finds is in words of admins and of Argus: the answer has structuredContent, too. Of
+     * any other tool it may have words of a job or of who submitted it: they leave inside of the
+     * fence alone, not a second time and bare. No tool declares an outputSchema, with which clients
+     * would insist on it. */
+    MCP_TOOL_IS_OWN = 1 << 2,
 };
 struct mcp_tool {
     const char *name, *method, *pattern;

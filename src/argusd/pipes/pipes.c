@@ -181,13 +181,12 @@ static bool pipes_is_sibling(const struct pipe_life *r, const char *owner, const
     return pipes_is_live(r) && str_eq(r->owner, owner) && str_eq(r->pipeline, name);
 }
 
-/* Another live run of this pipeline, older than that number. */
-static struct pipe_life *pipes_older(const struct pipes *ps,
-                                     const char *owner,
-                                     const char *name,
-                                     int64_t number)
+/* The oldest live run of this pipeline. */
+static const struct pipe_life *pipes_find_sibling(const struct pipes *ps,
+                                                  const char *owner,
+                                                  const char *name)
 {
-    for (size_t i = 0; i < ps->n_order && ps->order[i]->number < number; i++)
+    for (size_t i = 0; i < ps->n_order; i++)
         if (pipes_is_sibling(ps->order[i], owner, name))
             return ps->order[i];
     return NULL;
@@ -199,14 +198,6 @@ static size_t pipes_count_live(const struct pipes *ps, const char *user)
     for (size_t i = 0; i < ps->n_order; i++)
         n += pipes_is_live(ps->order[i]) && str_eq(ps->order[i]->user, user);
     return n;
-}
-
-/* Another live run of this pipeline, whatever its number. */
-static const struct pipe_life *pipes_find_sibling(const struct pipes *ps,
-                                                  const char *owner,
-                                                  const char *name)
-{
-    return pipes_older(ps, owner, name, INT64_MAX);
 }
 
 /* May one more go on? Beside those of this pipeline, and those of this user. */
@@ -258,23 +249,23 @@ static void pipes_start_run(struct pipe_life *r)
     pipes_drive(r);
 }
 
-static bool pipes_sibling_goes(const struct pipe_life *r)
+/* Is another run of its pipeline older, or under way? A retry has its old number and may wait for a
+ * newer run. */
+static bool pipes_has_to_wait(const struct pipe_life *r)
 {
     const struct pipes *ps = r->pipes;
-    for (size_t i = 0; i < ps->n_order; i++)
-        if (ps->order[i] != r && ps->order[i]->started_at &&
-            pipes_is_sibling(ps->order[i], r->owner, r->pipeline))
+    for (size_t i = 0; i < ps->n_order; i++) {
+        const struct pipe_life *other = ps->order[i];
+        if (other != r && (other->number < r->number || other->started_at) &&
+            pipes_is_sibling(other, r->owner, r->pipeline))
             return true;
+    }
     return false;
 }
 
-/* It begins once no older run of its pipeline is left, and none goes on: a retry has its old number
- * and may wait for a newer run. */
 static void pipes_start_if_free(struct pipe_life *r)
 {
-    bool waits = r->pipe->concurrency != PIPE_ALLOW &&
-                 (pipes_older(r->pipes, r->owner, r->pipeline, r->number) || pipes_sibling_goes(r));
-    if (!r->started_at && !waits)
+    if (!r->started_at && (r->pipe->concurrency == PIPE_ALLOW || !pipes_has_to_wait(r)))
         pipes_start_run(r);
 }
 

@@ -213,7 +213,8 @@ int pipes_roll_back(struct pipes *ps,
 {
     const struct pipe_life *r = map_find(ps->runs, run->id);
     /* Found before any goes back: then an earlier one of the same service may have the traffic. */
-    _cleanup_(freep) const struct service_version **v = xcalloc(r->run.n + 1, sizeof(*v));
+    _cleanup_(freep) const struct service_version **v =
+        xcalloc(r->run.n + 1, sizeof(const struct service_version *));
     size_t deployed = 0, standing = 0;
     for (size_t i = 0; i < r->run.n; i++) {
         deployed += deploy_is_own(r, &r->run.v[i]);

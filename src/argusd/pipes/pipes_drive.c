@@ -332,15 +332,11 @@ static enum pipes_take pipes_take_earlier(struct pipe_life *r,
 {
     struct pipe_item *i = &r->run.v[item];
     const struct pipe_step *s = &r->pipe->steps[i->step];
-    struct pipes_hashed h = {0};
     struct pipes_earlier e = {0};
     enum pipes_take take = PIPES_TAKE_NONE;
     if (s->uses == PIPE_USES_CHECK)
         return PIPES_TAKE_NONE;
-    bool is_told = pipes_hash_inputs(r, item, with, sight, &h);
-    memcpy(i->hash, h.hash, sizeof(i->hash));
-    set_str(&i->contents, h.contents);
-    pipes_hashed_release(&h);
+    bool is_told = pipes_hash_inputs(r, item, with, sight, NULL);
     if (is_told && !pipes_sight_is_open(sight) && s->cache && !r->force)
         pipes_find_earlier(r, s, i->hash, sight, &e);
     if (pipes_sight_is_open(sight)) {

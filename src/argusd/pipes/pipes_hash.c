@@ -203,26 +203,20 @@ static bool pipes_name_source(const struct pipe_life *r, const char *with, struc
     return path_add(r, &who, json_get_str(form, "source", NULL), out);
 }
 
-void pipes_hashed_release(struct pipes_hashed *h)
-{
-    free(h->contents);
-    pipes_paths_release(&h->paths);
-    *h = (struct pipes_hashed){0};
-}
-
 static size_t contents_room_of(const struct pipe_life *r)
 {
     size_t share = CONTENTS_OF_RUN / (r->run.n + 1);
     return share < CONTENTS_LEAST ? CONTENTS_LEAST : share > CONTENTS_MOST ? CONTENTS_MOST : share;
 }
 
-bool pipes_hash_inputs(const struct pipe_life *r,
+bool pipes_hash_inputs(struct pipe_life *r,
                        size_t item,
                        const char *with,
                        struct pipes_sight *sight,
-                       struct pipes_hashed *ret)
+                       struct field_list *ret_paths)
 {
-    const struct pipe_step *s = &r->pipe->steps[r->run.v[item].step];
+    struct pipe_item *i = &r->run.v[item];
+    const struct pipe_step *s = &r->pipe->steps[i->step];
     struct pipes_inputs in = {.sight = sight,
                               .all = BUF_INIT(HASHED_MAX),
                               .contents = json_object(),
@@ -237,14 +231,19 @@ bool pipes_hash_inputs(const struct pipe_life *r,
     else if (s->uses == PIPE_USES_PUBLISH)
         ok = pipes_name_source(r, with, &in);
     ok = ok && !in.all.failed;
+    _cleanup_(freep) char *contents = ok ? json_dumps(in.contents, JSON_COMPACT) : NULL;
+    set_str(&i->contents, contents);
+    i->hash[0] = 0;
     if (ok) {
         hash_sha256(buf_str(&in.all), in.all.len, hash);
-        (void)str_hex(hash, sizeof(hash), ret->hash);
-        ret->contents = json_dumps(in.contents, JSON_COMPACT);
+        (void)str_hex(hash, sizeof(hash), i->hash);
     }
     buf_release(&in.all);
     json_decref(in.contents);
-    ret->paths = in.paths;
+    if (ret_paths)
+        *ret_paths = in.paths;
+    else
+        pipes_paths_release(&in.paths);
     return ok;
 }
 

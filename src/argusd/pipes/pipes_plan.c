@@ -258,14 +258,7 @@ static void plan_known(struct planning *p, size_t item, const char *with)
         plan_check(p, item, with);
         return;
     }
-    struct pipes_hashed h = {0};
-    bool is_told = pipes_hash_inputs(r, item, with, p->sight, &h);
-    memcpy(i->hash, h.hash, sizeof(i->hash));
-    set_str(&i->contents, h.contents);
-    out->paths = h.paths;
-    h.paths = (struct field_list){0}; /* they are the plan's */
-    pipes_hashed_release(&h);
-    if (is_told && s->cache && !r->force)
+    if (pipes_hash_inputs(r, item, with, p->sight, &out->paths) && s->cache && !r->force)
         pipes_find_earlier(r, s, i->hash, p->sight, &e);
     if (!e.item) {
         if (!pipes_sight_is_open(p->sight)) /* else this plan is not shown */

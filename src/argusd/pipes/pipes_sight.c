@@ -136,8 +136,8 @@ static void sight_run(void *arg)
             continue;
         seen->is_known = true;
         if (seen->place.zone_path)
-            seen->is_summed = s->names < SIGHT_NAMES_MAX &&
-                              pathsum_take(s->root, &seen->place, &seen->sum, NULL) == 0;
+            seen->is_summed =
+                s->names < SIGHT_NAMES_MAX && pathsum_take(s->root, &seen->place, &seen->sum) == 0;
         else
             seen->is_gone = sight_is_gone(s->root, seen->path);
         s->names += 1 + seen->sum.files;

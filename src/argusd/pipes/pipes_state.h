@@ -165,21 +165,15 @@ struct pipes_inputs {
 };
 void pipes_paths_release(struct field_list *paths);
 
-struct pipes_hashed {
-    char hash[HASH_HEX];
-    char *contents;          /* see pipe_item; heap */
-    struct field_list paths; /* of struct pipes_path: the first plain paths among them */
-};
-void pipes_hashed_release(struct pipes_hashed *h);
-
-/* The hash of an item's inputs: what its `with` has become, and the contents of what that names.
- * False: they cannot be told, and nothing stands in for them. While the sight is open the answer is
- * for now. *ret is released by the caller in both cases. */
-bool pipes_hash_inputs(const struct pipe_life *r,
+/* Gives an item the hash of its inputs (what its `with` has become, and the contents of what that
+ * names) and what they held. False: they cannot be told, it has neither, and nothing stands in for
+ * it. While the sight is open the answer is for now. *ret_paths: of struct pipes_path, the first
+ * plain paths among them, in both cases the caller's; may be NULL. */
+bool pipes_hash_inputs(struct pipe_life *r,
                        size_t item,
                        const char *with,
                        struct pipes_sight *sight,
-                       struct pipes_hashed *ret);
+                       struct field_list *ret_paths);
 /* Appends the contents of what a JobSpec names, resolved as the submit would. False: they cannot be
  * told. */
 bool pipes_name_inputs(const struct pipe_life *r, const char *with, struct pipes_inputs *out);

@@ -7,15 +7,6 @@
 #include "base/json.h"
 #include "base/message.h"
 #include "base/str.h"
-#include "base/text.h"
-
-static void csv_name(struct buf *out, const char *text)
-{
-    (void)buf_adds(out, text_is_formula(text) ? "\"'" : "\"");
-    for (; *text; text++)
-        (void)buf_addf(out, *text == '"' ? "\"%c" : "%c", *text);
-    (void)buf_addc(out, '"');
-}
 
 /* An empty field where there is no number. */
 static void csv_number(struct buf *out, const json_t *v)
@@ -65,7 +56,7 @@ static void csv_pools(const json_t *result, struct buf *out)
     (void)buf_adds(out, "pool,policy," CSV_NUMBERS);
     json_object_foreach (json_object_get(result, "policies"), word, policy)
         json_object_foreach (json_object_get(policy, "pools"), name, pool) {
-            csv_name(out, name);
+            buf_add_csv(out, name);
             (void)buf_addf(out, ",%s", word);
             csv_numbers(out, pool);
         }
@@ -78,7 +69,7 @@ static void csv_sizes(const json_t *result, struct buf *out)
     (void)buf_adds(out, "gpus,policy,jobs,wait_mean_s,wait_p50_s,wait_p95_s,wait_max_s\r\n");
     json_object_foreach (json_object_get(result, "policies"), word, policy)
         json_object_foreach (json_object_get(policy, "gangs"), size, waits) {
-            csv_name(out, size); /* "2-4" is no date */
+            buf_add_csv(out, size); /* "2-4" is no date */
             (void)buf_addf(out, ",%s", word);
             csv_number(out, json_object_get(waits, "jobs"));
             csv_waits(out, waits);

@@ -450,18 +450,13 @@ static void hangs_tell_busy(struct live *l)
         (void)jobs_apply(l, &e, "argusd", clock_wall()); /* it is running: it applies */
 }
 
-static bool hangs_is_told(const struct figures_window *use)
-{
-    return use->n > 0 && 2 * use->n >= use->of;
-}
-
 /* Silence counts only where nobody measured its GPUs: whose work it is that was measured need not
  * be known for that. */
 static void hangs_watch_silence(struct watched *w, const struct live *l)
 {
     const struct figures_window all =
         figures_gang(w->hs->p.figures, &l->job->gang, FIGURE_GPU_UTIL, w->idle_rule.span);
-    bool is_measured = jobs_in_state(l) >= w->idle_rule.span && hangs_is_told(&all);
+    bool is_measured = jobs_in_state(l) >= w->idle_rule.span && figures_window_is_told(&all);
     w->limits.silence = is_measured ? 0 : w->silence;
 }
 
@@ -472,7 +467,7 @@ static void hangs_watch_use(struct watched *w, struct live *l, usec_t now)
         return;
     struct figures_window use =
         figures_gang_use(w->hs->p.figures, l->job->id, &l->job->gang, w->idle_rule.span);
-    bool is_known = jobs_in_state(l) >= w->idle_rule.span && hangs_is_told(&use);
+    bool is_known = jobs_in_state(l) >= w->idle_rule.span && figures_window_is_told(&use);
     const struct gpu_idle_look look = {
         .now = now,
         .use = is_known ? use.mean : NAN,

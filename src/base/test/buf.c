@@ -91,11 +91,27 @@ static void test_escaping(void **state)
     buf_release(&b);
 }
 
+static void test_fields_of_csv(void **state)
+{
+    struct buf b = BUF_INIT(64), small = BUF_INIT(6);
+    (void)state;
+    buf_add_csv(&b, "");
+    buf_add_csv(&b, "a\"b,c");
+    buf_add_csv(&b, "=1");
+    assert_string_equal(buf_str(&b), "\"\"\"a\"\"b,c\"\"'=1\"");
+    buf_add_csv(&small, "far too long");
+    assert_true(small.failed);
+    buf_release(&b);
+    buf_release(&small);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ceiling_refuses_and_keeps), cmocka_unit_test(test_take_and_consume),
-        cmocka_unit_test(test_a_whole_text_or_none), cmocka_unit_test(test_numbers_and_room),
-        cmocka_unit_test(test_escaping)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ceiling_refuses_and_keeps),
+                                       cmocka_unit_test(test_take_and_consume),
+                                       cmocka_unit_test(test_a_whole_text_or_none),
+                                       cmocka_unit_test(test_numbers_and_room),
+                                       cmocka_unit_test(test_escaping),
+                                       cmocka_unit_test(test_fields_of_csv)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

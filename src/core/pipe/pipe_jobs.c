@@ -36,11 +36,11 @@ static void jobs_add(const struct pipe_step *s,
                      const struct problems *found,
                      struct problems *to)
 {
-    for (size_t i = 0; i < found->n; i++) {
+    const struct node *place = at ? at : s->with;
+    for (size_t i = 0; place && i < found->n; i++) {
         const struct problem *p = &found->v[i];
         _cleanup_(freep) char *field =
             xasprintf("steps.%s.with%s%s", s->name, *p->field ? "." : "", p->field);
-        const struct node *place = at ? at : s->with;
         bool has_place = !at && p->line;
         if (!p->line || !jobs_is_open(tree, p))
             problems_add_copy(to, p, field, has_place ? p->line : place->line,

@@ -25,9 +25,10 @@ static bool figures_is_same(const struct sample_place *v, size_t n)
     return same >= n;
 }
 
-static void figures_of_groups(struct sample_place *v, size_t n, double best, double *ret)
+/* How many groups there are, also those of fewer than two scored answers. */
+static size_t figures_of_groups(struct sample_place *v, size_t n, double best, double *ret)
 {
-    size_t groups = 0, flat = 0, solved = 0, same = 0;
+    size_t all = 0, groups = 0, flat = 0, solved = 0, same = 0;
     struct sample_effect effect;
     sample_order_by_group(v, n);
     sample_effect(v, n, &effect);
@@ -35,6 +36,7 @@ static void figures_of_groups(struct sample_place *v, size_t n, double best, dou
     ret[SAMPLE_BY_ANSWER] = effect.by_answer;
     for (size_t i = 0, step, scored; i < n; i += step) {
         step = sample_order_group(v, i, n, &scored);
+        all++;
         if (scored < 2)
             continue;
         double least = v[i].score, most = v[i + scored - 1].score;
@@ -44,10 +46,11 @@ static void figures_of_groups(struct sample_place *v, size_t n, double best, dou
         same += figures_is_same(v + i, step);
     }
     if (!groups)
-        return;
+        return all;
     ret[SAMPLE_FLAT] = (double)flat / (double)groups;
     ret[SAMPLE_SOLVED] = (double)solved / (double)groups;
     ret[SAMPLE_SAME] = (double)same / (double)groups;
+    return all;
 }
 
 /* ---- prompts ---- */
@@ -82,22 +85,13 @@ static size_t figures_count_prompts(const struct sample_place *v, size_t n)
     return prompts;
 }
 
-static int figures_by_group(const void *a, const void *b)
+/* How many from i on, which is one of them, are of one prompt, v being sorted so. */
+static size_t figures_of_one_prompt(const struct sample_place *v, size_t i, size_t n)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static size_t figures_count_groups(const struct sample_place *v, size_t n)
-{
-    _cleanup_(freep) uint64_t *groups = xcalloc(n, sizeof(*groups));
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        groups[i] = v[i].group;
-    xsort(groups, n, sizeof(*groups), figures_by_group);
-    for (size_t i = 0; i < n; i++)
-        count += !i || groups[i] != groups[i - 1];
-    return count;
+    size_t end = i + 1;
+    while (end < n && v[end].prompt == v[i].prompt)
+        end++;
+    return end - i;
 }
 
 /* How many groups the step has by the numbers of answers, where each prompt has as many as the one
@@ -106,24 +100,22 @@ static size_t figures_count_groups(const struct sample_place *v, size_t n)
 static size_t figures_groups_by_number(const struct sample_place *v, size_t n)
 {
     size_t least = n;
-    for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && v[end].prompt == v[i].prompt;)
-            end++;
-        least = end - i < least ? end - i : least;
+    for (size_t i = 0, answers; i < n; i += answers) {
+        answers = figures_of_one_prompt(v, i, n);
+        least = answers < least ? answers : least;
     }
-    for (size_t i = 0, end; i < n; i = end) {
-        for (end = i; end < n && v[end].prompt == v[i].prompt;)
-            end++;
-        if ((end - i) % least)
+    for (size_t i = 0, answers; i < n; i += answers) {
+        answers = figures_of_one_prompt(v, i, n);
+        if (answers % least)
             return 0;
     }
     return least > 1 ? n / least : 0;
 }
 
 /* v is sorted by prompt. */
-static double figures_twins(const struct sample_place *v, size_t n, size_t prompts)
+static double figures_twins(const struct sample_place *v, size_t n, size_t groups, size_t prompts)
 {
-    size_t groups = figures_count_groups(v, n), by_number = figures_groups_by_number(v, n);
+    size_t by_number = figures_groups_by_number(v, n);
     if (groups <= prompts && by_number) /* of one prompt alone all are one group */
         groups = by_number;
     if (groups < prompts || (groups == prompts && !by_number))
@@ -133,6 +125,7 @@ static double figures_twins(const struct sample_place *v, size_t n, size_t promp
 
 static void figures_of_prompts(struct sample_place *v,
                                size_t n,
+                               size_t groups,
                                struct sample_place *before,
                                size_t n_before,
                                double *ret)
@@ -141,7 +134,7 @@ static void figures_of_prompts(struct sample_place *v,
     size_t prompts = figures_count_prompts(v, n), fresh = 0;
     if (prompts >= ONE_PROMPTS)
         ret[SAMPLE_ONE] = (double)figures_most(v, n) / (double)n;
-    ret[SAMPLE_TWINS] = figures_twins(v, n, prompts);
+    ret[SAMPLE_TWINS] = figures_twins(v, n, groups, prompts);
     if (!n_before)
         return;
     sample_order_by_prompt(before, n_before);
@@ -186,6 +179,6 @@ void sample_figures(struct sample_place *v,
     if (!n)
         return;
     figures_of_texts(v, n, ret);
-    figures_of_groups(v, n, best, ret);
-    figures_of_prompts(v, n, before, n_before, ret);
+    size_t groups = figures_of_groups(v, n, best, ret);
+    figures_of_prompts(v, n, groups, before, n_before, ret);
 }

@@ -37,14 +37,21 @@ static size_t mark_role(const char *line, size_t n)
     return 0;
 }
 
+static size_t mark_leading_blanks(const char *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (unsigned char)text[i] <= ' ')
+        i++;
+    return i;
+}
+
 /* An answer that begins with "User: …" is a dialogue that was asked for: a model that runs on into
  * another turn has answered first. */
 static bool mark_is_script(const char *text, size_t n)
 {
-    while (n && (unsigned char)*text <= ' ') {
-        text++;
-        n--;
-    }
+    size_t blanks = mark_leading_blanks(text, n);
+    text += blanks;
+    n -= blanks;
     const char *end = memchr(text, '\n', n);
     size_t len = end ? (size_t)(end - text) : n, role = mark_role(text, len);
     return role && role < len;
@@ -63,17 +70,9 @@ static bool mark_has_role(const char *text, size_t n)
     return false;
 }
 
-static bool mark_is_blank(const char *text, size_t n)
-{
-    size_t i = 0;
-    while (i < n && (unsigned char)text[i] <= ' ')
-        i++;
-    return i == n;
-}
-
 unsigned sample_marks(const char *text, size_t n)
 {
-    if (mark_is_blank(text, n))
+    if (mark_leading_blanks(text, n) == n)
         return SAMPLE_IS_BLANK;
     if (mark_has_any(text, n, tools, array_len(tools)))
         return 0;

@@ -138,9 +138,8 @@ void serve_look_release(struct serve_look *l)
 {
     for (size_t i = 0; i < l->n_apps; i++)
         look_release_app(&l->apps[i]);
-    for (size_t i = 0; i < l->n_proxies; i++) {
+    for (size_t i = 0; i < l->n_proxies; i++)
         free(l->proxies[i].node_id);
-    }
     free(l->apps);
     free(l->proxies);
     free(l->host);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/unit.h"
+#include "saving_facts.h"
 
 #define HOUR 3600.0
 enum { MANY = 8 };
@@ -139,21 +140,13 @@ static void test_by_step(void **state)
     assert_int_equal(advice_taken_find(jobs, 2, pairs), 0);
 }
 
-/* Steps of 10 s on 4 GPUs, a save of 5 s each `every` steps; three failures lose what came since
- * the last save. */
 static struct advice_taken_job saves_each(size_t row,
                                           usec_t ended,
                                           struct goodput_sums *sums,
                                           int every)
 {
     struct advice_taken_job j = ran_on(row, ended, 4, 0, false);
-    *sums = (struct goodput_sums){0};
-    for (int k = 1; k <= 3; k++)
-        for (int i = 0; i < 350; i++)
-            goodput_add(sums, k, k < 3 && i >= 350 / every * every, 10,
-                        i % every == every - 1 ? 5 : 0);
-    j.facts = (struct waste_facts){
-        .held_s = 4 * 3 * 3500, .gpus = 4, .sums = sums, .failures = 3, .failed = true};
+    j.facts = saving_facts(sums, every);
     waste_judge(&j.facts, &j.waste);
     return j;
 }

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/unit.h"
+#include "saving_facts.h"
 
 #define HOUR 3600.0
 
@@ -116,18 +117,9 @@ static void test_the_newest_counts(void **state)
     assert_true(is_near(h.saved_s, 4 * HOUR));
 }
 
-/* Steps of 10 s on 4 GPUs, a save of 5 s each `every` steps, failures that lose what came since the
- * last save. */
 static struct hindsight_job saving_job(struct goodput_sums *sums, bool later, int every)
 {
-    struct hindsight_job j = {.kind = "s", .later = later};
-    *sums = (struct goodput_sums){0};
-    for (int k = 1; k <= 3; k++)
-        for (int i = 0; i < 350; i++)
-            goodput_add(sums, k, k < 3 && i >= 350 / every * every, 10,
-                        i % every == every - 1 ? 5 : 0);
-    j.facts = (struct waste_facts){
-        .held_s = 4 * 3 * 3500, .gpus = 4, .sums = sums, .failures = 3, .failed = true};
+    struct hindsight_job j = {.kind = "s", .later = later, .facts = saving_facts(sums, every)};
     waste_judge(&j.facts, &j.waste);
     return j;
 }

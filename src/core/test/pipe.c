@@ -9,8 +9,7 @@
 #include "base/str.h"
 #include "core/pipe/pipe_text.h"
 
-#include "base/unit.h"
-#include "base/unit_message.h"
+#include "pipe_made.h"
 
 static const char PIPE[] =
     "name: sft-to-model\n"
@@ -33,18 +32,6 @@ static const char PIPE[] =
     "    retry: {limit: 2, backoff: 1m}\n"
     "    with: {preset: sft-0.5b, lr: '${{ params.lr }}'}\n";
 
-static struct pipe *read_pipe(const char *text)
-{
-    struct problems ps = {0};
-    struct pipe *p = NULL;
-    int r = pipe_read(text, strlen(text), &p, &ps);
-    for (size_t i = 0; i < ps.n; i++)
-        print_message("%s: %s\n", ps.v[i].field, unit_problem(&ps.v[i]));
-    assert_int_equal(r, 0);
-    problems_release(&ps);
-    return p;
-}
-
 static int place_of(const struct pipe *p, const char *step)
 {
     for (size_t i = 0; i < p->n_steps; i++)
@@ -56,7 +43,7 @@ static int place_of(const struct pipe *p, const char *step)
 
 static void test_read(void **state)
 {
-    struct pipe *p = read_pipe(PIPE);
+    struct pipe *p = pipe_made(PIPE);
     (void)state;
     assert_string_equal(p->name, "sft-to-model");
     assert_int_equal(p->n_steps, 4);
@@ -248,7 +235,7 @@ static void test_fill(void **state)
 
 static void test_params(void **state)
 {
-    struct pipe *p = read_pipe(PIPE);
+    struct pipe *p = pipe_made(PIPE);
     (void)state;
     const struct {
         const char *given, *all, *code;

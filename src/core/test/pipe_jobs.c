@@ -6,20 +6,12 @@
 
 #include "base/str.h"
 
-#include "base/unit.h"
-#include "base/unit_message.h"
+#include "pipe_made.h"
 
 static struct pipe *read_steps(const char *steps)
 {
     _cleanup_(freep) char *text = xasprintf("name: p\nparams: {n: {}}\nsteps:\n%s", steps);
-    struct problems ps = {0};
-    struct pipe *p = NULL;
-    int r = pipe_read(text, strlen(text), &p, &ps);
-    for (size_t i = 0; i < ps.n; i++)
-        print_message("%s: %s\n", ps.v[i].field, unit_problem(&ps.v[i]));
-    assert_int_equal(r, 0);
-    problems_release(&ps);
-    return p;
+    return pipe_made(text);
 }
 
 static void assert_problem(const struct problems *ps, const char *code, const char *field, int line)

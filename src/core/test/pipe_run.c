@@ -3,26 +3,18 @@
 #include "core/pipe/pipe_run.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/str.h"
 #include "base/text.h"
 
-#include "base/unit.h"
-#include "base/unit_message.h"
+#include "pipe_made.h"
 
 enum { NOW = 1000 };
 
 /* A run of the pipeline; release both. */
 static struct pipe_run begin(const char *text)
 {
-    struct problems ps = {0};
-    struct pipe *p = NULL;
-    int r = pipe_read(text, strlen(text), &p, &ps);
-    for (size_t i = 0; i < ps.n; i++)
-        print_message("%s: %s\n", ps.v[i].field, unit_problem(&ps.v[i]));
-    assert_int_equal(r, 0);
-    problems_release(&ps);
+    struct pipe *p = pipe_made(text);
     struct pipe_run run = {.pipe = p,
                            .id = "r1",
                            .user = "alice",

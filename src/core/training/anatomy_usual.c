@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* anatomy_usual.c - see anatomy_usual.h. */
+/* anatomy_usual.c - keeps what each training tells, passes over one without steps, and takes medians
+ * of a sorted copy; see anatomy_usual.h. */
 #include "core/training/anatomy_usual.h"
 
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/str.h"
+#include "core/training/verdict_series.h"
 
 static double usual_stage_share(const json_t *anatomy, enum anatomy_stage stage)
 {
@@ -29,19 +30,11 @@ bool anatomy_usual_add(struct anatomy_usual *u, const json_t *anatomy)
     return ++u->jobs < ANATOMY_USUAL_JOBS;
 }
 
-static int usual_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* n > 0 */
 static double usual_median(const double *v, size_t n)
 {
     double sorted[ANATOMY_USUAL_JOBS];
     memcpy(sorted, v, n * sizeof(*v));
-    xsort(sorted, n, sizeof(*sorted), usual_by_value);
-    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    return series_median_of(sorted, n);
 }
 
 /* ---- the page ---- */

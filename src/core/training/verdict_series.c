@@ -45,7 +45,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static double median_of(double *v, size_t n)
+double series_median_of(double *v, size_t n)
 {
     xsort(v, n, sizeof(*v), by_number);
     if (!n)
@@ -64,16 +64,16 @@ static size_t series_copy(const struct verdict_series *s, size_t back, size_t co
 double series_median(const struct verdict_series *s, size_t back, size_t count)
 {
     double v[SERIES_KEPT];
-    return median_of(v, series_copy(s, back, count, v));
+    return series_median_of(v, series_copy(s, back, count, v));
 }
 
 /* How far they lie from their median; v is the caller's to spoil. */
 static double spread_of(double *v, size_t n)
 {
-    double middle = median_of(v, n);
+    double middle = series_median_of(v, n);
     for (size_t i = 0; i < n; i++)
         v[i] = fabs(v[i] - middle);
-    return SIGMA * median_of(v, n);
+    return SIGMA * series_median_of(v, n);
 }
 
 double series_spread(const struct verdict_series *s, size_t back, size_t count)
@@ -97,7 +97,7 @@ double series_noise(const struct verdict_series *s, size_t count)
     size_t n = series_copy(s, 0, count, v);
     for (size_t i = 0; i + 1 < n; i++)
         v[i] = fabs(v[i] - v[i + 1]);
-    return n > 1 ? SIGMA * median_of(v, n - 1) / sqrt(2) : (double)NAN;
+    return n > 1 ? SIGMA * series_median_of(v, n - 1) / sqrt(2) : (double)NAN;
 }
 
 double series_baseline(const struct verdict_series *s)
@@ -106,7 +106,7 @@ double series_baseline(const struct verdict_series *s)
     if (s->n < SERIES_BASE)
         return NAN;
     memcpy(v, s->base, sizeof(v));
-    return median_of(v, SERIES_BASE);
+    return series_median_of(v, SERIES_BASE);
 }
 
 double series_base_spread(const struct verdict_series *s)

@@ -184,6 +184,12 @@ static bool holds_limit(const struct verdict *v,
 
 /* ---- the run's own ---- */
 
+/* What the figure strays by itself, at first or now. */
+static double own_spread(const struct verdict_series *s)
+{
+    return fmax(series_base_spread(s), series_noise(s, USUAL));
+}
+
 static bool holds_level(const struct verdict *v,
                         const struct verdict_rule *rule,
                         struct verdict_hold *ret)
@@ -197,7 +203,7 @@ static bool holds_level(const struct verdict *v,
     double base = is_usual ? series_median(s, USUAL_BACK, USUAL) : series_baseline(s);
     double now = series_median(s, 0, NEWEST), apart = rule->limit;
     if (rule->flags & VERDICT_OWN_SPREAD)
-        apart = fmax(apart, OWN_SPREADS * fmax(series_base_spread(s), series_noise(s, USUAL)));
+        apart = fmax(apart, OWN_SPREADS * own_spread(s));
     bool is = is_over ? now >= rule->factor * base && now >= base + apart
                       : base > 0 && now <= rule->factor * base && now <= base - apart;
     if (!is)
@@ -216,8 +222,7 @@ static bool holds_sunk(const struct verdict *v,
     if (series_count(s) < SERIES_BASE + NEWEST)
         return false;
     double base = series_baseline(s), now = series_median(s, 0, NEWEST);
-    double spread = fmax(series_base_spread(s), series_noise(s, USUAL));
-    double apart = fmax(rule->limit * (base - v->least_sample), OWN_SPREADS * spread);
+    double apart = fmax(rule->limit * (base - v->least_sample), OWN_SPREADS * own_spread(s));
     apart = fmax(apart, rule->factor * (v->best_sample - v->least_sample));
     if (!(v->best_sample > v->least_sample && now < base - apart))
         return false;

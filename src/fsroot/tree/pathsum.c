@@ -99,11 +99,11 @@ static int pathsum_directory(struct summing *x, int dir, const char *below, int 
 }
 
 /* What is at fd, which is taken. */
-static int pathsum_of(struct summing *x, int fd, struct err *err)
+static int pathsum_of(struct summing *x, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) < 0) {
-        int r = walk_trouble(x->place, errno, err);
+        int r = walk_trouble(x->place, errno, NULL);
         (void)close(fd); /* as above */
         return r;
     }
@@ -121,23 +121,19 @@ static int pathsum_of(struct summing *x, int fd, struct err *err)
     return r;
 }
 
-int pathsum_take(const char *root, const struct walk_place *p, struct pathsum *ret, struct err *err)
+int pathsum_take(const char *root, const struct walk_place *p, struct pathsum *ret)
 {
     struct summing x = {.place = p};
-    struct err why = {0};
     int fd = -1;
-    int r = walk_open(root, p, O_RDONLY, 0, &fd, &why);
+    int r = walk_open(root, p, O_RDONLY, 0, &fd, NULL);
     if (r == ERR_NOT_FOUND) {
         *ret = (struct pathsum){0};
         return 0;
     }
     if (r == 0)
-        r = pathsum_of(&x, fd, &why);
-    if (r < 0) {
-        if (err)
-            *err = why;
+        r = pathsum_of(&x, fd);
+    if (r < 0)
         return r;
-    }
     *ret = (struct pathsum){.is_there = true, .is_cut = x.is_cut, .files = x.names};
     if (x.is_cut)
         ret->files = PATHSUM_FILES_MAX;

@@ -18,7 +18,4 @@ struct pathsum {
 };
 
 /* 0 also where nothing is there. The codes of walk_open(): what is there could not be found out. */
-must_check int pathsum_take(const char *root,
-                            const struct walk_place *p,
-                            struct pathsum *ret,
-                            struct err *err);
+must_check int pathsum_take(const char *root, const struct walk_place *p, struct pathsum *ret);

@@ -111,7 +111,7 @@ int rootprobe_run(const char *root, usec_t (*now)(void), struct rootprobe *ret, 
     unsigned char bytes[ROOTPROBE_RANDOM];
     char hex[2 * ROOTPROBE_RANDOM + 1];
     struct rootprobe_names n;
-    struct statvfs vfs;
+    struct statvfs vfs = {0};
     random_bytes(bytes, sizeof(bytes));
     text_printf(n.first, ROOTPROBE_PREFIX "%s", str_hex(bytes, sizeof(bytes), hex));
     text_printf(n.second, ROOTPROBE_PREFIX "%s-moved", hex);

@@ -4,11 +4,11 @@
  * One row per pool; of a pool that is asked for also a row per week, and with --nodes the last
  * weeks with and without the nodes. --csv has every day. */
 #include "argus/noun/noun.h"
-#include "argus/show/csv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "argus/show/csv.h"
 #include "argus/show/member.h"
 #include "base/message.h"
 

@@ -119,11 +119,12 @@ static int top_page_of_one(struct cli *cli,
     if (r < 0)
         return r;
     struct when w = cli_when(cli, o->utc);
-    if (o->output >= OUTPUT_JSON)
+    if (o->output >= OUTPUT_JSON) {
         cli_emit(cli, job, o->output);
-    else
-        jobpage_print_metrics(cli, job, &w);
-    if (o->output < OUTPUT_JSON && str_eq(member_str(job, "state"), "RUNNING"))
+        return 0;
+    }
+    jobpage_print_metrics(cli, job, &w);
+    if (str_eq(member_str(job, "state"), "RUNNING"))
         top_print_load(cli, member_str(job, "id"));
     return 0;
 }

@@ -16,7 +16,6 @@
 #include "argusd/kit/part.h"
 #include "base/message.h"
 #include "base/str.h"
-#include "base/text.h"
 #include "fsroot/logs/metricfile.h"
 
 enum { POINTS_MAX = 512, CURVES_MAX_BYTES = 32 << 20, KEPT_MAX = 8 };
@@ -231,23 +230,14 @@ static void curves_put_json(struct curves *c, const struct shown *s)
 
 /* ---- CSV ---- */
 
-static void put_field(struct buf *out, const char *text)
-{
-    /* Jobs choose these names. Overflow: out->failed, here and below. */
-    (void)buf_adds(out, text_is_formula(text) ? "\"'" : "\"");
-    for (; *text; text++)
-        (void)buf_addf(out, *text == '"' ? "\"%c" : "%c", *text);
-    (void)buf_addc(out, '"');
-}
-
 static void put_csv(struct curves *c, const struct shown *s)
 {
     struct metric_point p;
     bool any;
-    (void)buf_adds(&c->out, "step");
+    (void)buf_adds(&c->out, "step"); /* overflow: out.failed, here and below */
     for (size_t i = 0; i < s->n_keys; i++) {
         (void)buf_addc(&c->out, ',');
-        put_field(&c->out, metric_table_key(s->t, s->keys[i]));
+        buf_add_csv(&c->out, metric_table_key(s->t, s->keys[i]));
     }
     (void)buf_adds(&c->out, "\r\n");
     for (size_t i = 0; s->n_keys && point_at(s, s->keys[0], i, &p, &any); i++) {

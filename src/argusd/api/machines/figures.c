@@ -109,7 +109,7 @@ static const struct field_table gpu_table = FIELD_TABLE("JobGpu", gpu_rows, figu
 
 /* The sum of a job's rows, of all attempts. */
 #define OF_TOTAL(member, words)                                                                    \
-    FIELD_AT(gpurow, #member, FIELD_REAL, member, .flags = FIELD_NO_LIMIT, .doc = words)
+    FIELD_AT(gpurow, #member, FIELD_REAL, member, .flags = FIELD_NO_LIMIT, .doc = (words))
 static const struct field total_rows[] = {
     OF_TOTAL(watched_s, "seconds of its GPUs that were watched"),
     OF_TOTAL(busy_s, "of these, in which the GPUs worked for the job"),
@@ -183,11 +183,8 @@ static void figures_put_series(struct jout *j, const struct figures_asked *k, si
         field_to_json(&row_table, &page.row, FIELD_ALL, FIELD_PAGE, j, NULL);
         return;
     }
-    page.use = (struct gpurow){
-        .rank = -1, .watched_s = -1, .busy_s = -1, .used_joules = -1, .mem_peak_bytes = -1};
-    struct gpurow use;
-    if (gpurow_find(k->books, row->node, row->gpu, k->attempt, &use))
-        page.use = use;
+    if (!gpurow_find(k->books, row->node, row->gpu, k->attempt, &page.use))
+        page.use = gpurow_blank();
     page.temperature_celsius =
         figures_now(k->a->figures, row->node, FIGURE_GPU_TEMPERATURE, row->gpu);
     page.power_watts = figures_now(k->a->figures, row->node, FIGURE_GPU_POWER, row->gpu);

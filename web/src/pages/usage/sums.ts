@@ -30,7 +30,8 @@ export const SLOT_OF: Record<Part, string> = {
     foreign: "foreign",
 };
 
-/** GPU-seconds of a part or of what goes beside the parts, point by point. What is used has two parts: steps that ran again after a failure, and the rest. */
+/** GPU-seconds of a part or of what goes beside the parts, point by point. What is used has two parts: steps that ran
+ * again after a failure, and the rest. */
 export function pointsOf(s: UsageSeries, k: Part | "capacity" | "unknown"): (number | null)[] {
     if (k !== "used") return s[k];
     return s.used.map((v, i) => (v === null ? null : Math.max(0, v - (s.redone[i] ?? 0))));
