@@ -138,7 +138,7 @@ def test_what_a_run_deployed_goes_back(bed):
     env["ARGUS_TOKEN"] = bed.argusd.tokens["user"]
     cli = [PROGRAMS["argus"], "pipe", "rollback", second]
     said = subprocess.run(cli, env=env, capture_output=True, text=True, timeout=PATIENCE)
-    assert said.returncode == 0 and f"run {second}: what it deployed goes back" in said.stderr, said
+    assert said.returncode == 0 and f"run {second}: what it deployed goes back" in said.stdout, said
     bed.wait("back", lambda p: p["current"] == 1 and not p["wanted"], "version 1 has the traffic again")
     told = bed.argusd.get(f"/v1/events?kind=pipeline_rolled_back&object=pipeline/{second}/serve")["events"]
     assert [e["actor"] for e in told] == ["alice"]

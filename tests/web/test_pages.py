@@ -366,7 +366,7 @@ def test_the_keys_of_a_job(browser, world):
     sections = {
         s.removeprefix("section of the page: "): k for s, k in rows.items() if s.startswith("section of the page: ")
     }
-    assert len(sections) == 8
+    assert len(sections) == 9
     for (key,) in list(sections.values())[::-1]:
         press(page, [key])
         shown = page.locator(".jump a").nth(int(key) - 1).get_attribute("href")[1:]

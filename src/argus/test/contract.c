@@ -265,6 +265,14 @@ static void check_reply(struct contract *c,
     check_line(c, row, reply, ask->next);
 }
 
+/* ask_make_body() gives each POST and PUT a body, if only an empty one. */
+static void check_body(struct contract *c, const struct command *row, const json_t *route)
+{
+    const char *method = row->ask.method;
+    if (str_eq(method, "POST") || str_eq(method, "PUT"))
+        contract_hold(c, row, json_object_get(route, "requestBody") != NULL, "a body");
+}
+
 static void check_route(struct contract *c, const struct command *row, const char *path)
 {
     const struct ask *ask = &row->ask;
@@ -276,6 +284,7 @@ static void check_route(struct contract *c, const struct command *row, const cha
         check_place(c, row, &routes, row->opts[i].to);
     for (size_t i = 0; i < routes.n; i++) {
         check_path_query(c, row, routes.v[i]);
+        check_body(c, row, routes.v[i]);
         check_reply(c, row, path, routes.v[i]);
     }
 }

@@ -392,14 +392,17 @@ void runs_answer_plan(struct http_req *req,
 
 /* ---- what is done to one ---- */
 
+static const struct field_table without_form = {.rows = NULL, .n = 0};
+
 static void run_cancel(struct http_req *req, void *app)
 {
     struct resource_ask q;
     resource_begin(&q, req, app);
     const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "cancel");
+    _cleanup_(json_unrefp) json_t *body = NULL;
     if (!r) {
         resource_refuse(&q);
-    } else {
+    } else if ((body = api_read_action(req, &without_form))) {
         (void)pipes_cancel(q.a->pipes, r, q.who.user); /* one that is over stays as it is */
         resource_reply(&q, r, 202, api_barrier(q.a));
     }
@@ -411,9 +414,11 @@ static void run_rollback(struct http_req *req, void *app)
     struct resource_ask q;
     resource_begin(&q, req, app);
     const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "roll back");
-    if (!r || pipes_roll_back(q.a->pipes, r, &q.who, &q.err) < 0)
+    _cleanup_(json_unrefp) json_t *body = NULL;
+    if (!r || ((body = api_read_action(req, &without_form)) &&
+               pipes_roll_back(q.a->pipes, r, &q.who, &q.err) < 0))
         resource_refuse(&q);
-    else
+    else if (body)
         resource_reply(&q, r, 202, api_barrier(q.a));
     resource_end(&q);
 }
@@ -493,6 +498,7 @@ static const struct http_route rows[] = {
                    "/v1/pipeline-runs/{run}:cancel",
                    USER,
                    "stop its jobs and begin no other step",
+                   .max_body = RESOURCE_BODY_MAX,
                    .reply_schema = "PipelineRun",
                    .reply_status = 202),
     RESOURCE_ROUTE("POST",
@@ -502,6 +508,7 @@ static const struct http_route rows[] = {
                    USER,
                    "the services that it deployed, where its version has the traffic, go back to "
                    "the version before",
+                   .max_body = RESOURCE_BODY_MAX,
                    .reply_schema = "PipelineRun",
                    .reply_status = 202),
     RESOURCE_ROUTE(

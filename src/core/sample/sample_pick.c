@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample_pick.c - takes the sample that shows the most, then the next one of another prompt, as often
- * as there are picks; see sample_pick.h. */
+/* sample_pick.c - takes the sample that shows the most, then the next one of another prompt, as
+ * often as there are picks; see sample_pick.h. */
 #include "core/sample/sample_pick.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* anatomy_usual.c - keeps what each training tells, passes over one without steps, and takes medians
- * of a sorted copy; see anatomy_usual.h. */
+/* anatomy_usual.c - keeps what each training tells, passes over one without steps, and takes
+ * medians of a sorted copy; see anatomy_usual.h. */
 #include "core/training/anatomy_usual.h"
 
 #include <string.h>
