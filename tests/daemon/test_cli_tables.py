@@ -213,7 +213,8 @@ def test_each_table_of_the_source_is_looked_at():
 @pytest.mark.parametrize("columns", [80, 100, 120, 200])
 @pytest.mark.parametrize("table", TABLES)
 def test_no_line_is_wider_than_the_terminal_and_the_reason_has_its_room(argus, table, columns):
-    """What a table is read for is its last column, or the one before the advice: two fifths of the line, or all that there is to say."""
+    """What a table is read for is its last column, or the one before the advice: two fifths of the line, or all that
+    there is to say."""
     command, column = TABLES[table]
     lines = argus(command, columns).splitlines()
     assert len(lines) > 1 and [line for line in lines if width_of(line) > columns] == []

@@ -531,7 +531,8 @@ def test_mistakes_are_told_with_their_places(argusd):
 
 def test_what_a_preset_does_not_take_is_told_before_anything_runs(argusd):
     """A key that is neither a hole nor of the JobSpec, a value of the wrong type; expressions may become anything."""
-    preset = "holes: {steps: {type: integer, required: true}}\nspec:\n  workload: ray\n  entrypoint: echo x${hole:steps}\n"
+    preset = "holes: {steps: {type: integer, required: true}}\n"
+    preset += "spec:\n  workload: ray\n  entrypoint: echo x${hole:steps}\n"
     reply = argusd.call("PUT", "/v1/presets/taken", preset, token="user")
     assert reply.status in (200, 201), reply
     text = "name: filled\nparams: {n: {default: 1h}}\nsteps:\n  a:\n    with: {workload: ray, entrypoint: echo begun}\n"

@@ -386,6 +386,7 @@ def test_the_keys_of_a_job(browser, world):
     page.wait_for_selector("#log .here:has-text('OutOfMemoryError')")
     press(page, ["f"])
     page.wait_for_selector("#log .here", state="detached")
+    assert rows.pop("next, previous row") == ["j", "k"], "of its table of trackers"
     assert sorted(map(tuple, rows.values())) == [("e",), ("f",), ("n", "N")], rows
     page.context.close()
 

@@ -399,10 +399,10 @@ static void run_cancel(struct http_req *req, void *app)
     struct resource_ask q;
     resource_begin(&q, req, app);
     const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "cancel");
-    _cleanup_(json_unrefp) json_t *body = NULL;
+    _cleanup_(json_unrefp) json_t *body = r ? api_read_action(req, &without_form) : NULL;
     if (!r) {
         resource_refuse(&q);
-    } else if ((body = api_read_action(req, &without_form))) {
+    } else if (body) {
         (void)pipes_cancel(q.a->pipes, r, q.who.user); /* one that is over stays as it is */
         resource_reply(&q, r, 202, api_barrier(q.a));
     }
@@ -414,9 +414,8 @@ static void run_rollback(struct http_req *req, void *app)
     struct resource_ask q;
     resource_begin(&q, req, app);
     const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "roll back");
-    _cleanup_(json_unrefp) json_t *body = NULL;
-    if (!r || ((body = api_read_action(req, &without_form)) &&
-               pipes_roll_back(q.a->pipes, r, &q.who, &q.err) < 0))
+    _cleanup_(json_unrefp) json_t *body = r ? api_read_action(req, &without_form) : NULL;
+    if (!r || (body && pipes_roll_back(q.a->pipes, r, &q.who, &q.err) < 0))
         resource_refuse(&q);
     else if (body)
         resource_reply(&q, r, 202, api_barrier(q.a));
