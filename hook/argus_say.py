@@ -3,15 +3,27 @@
 
 
 def _argus_say(text, said=set()):  # noqa: B006  (what this process has said already)
+    import os
     import sys
 
     if text in said:
         return
     said.add(text)
+    line = "argus: " + text + "\n"
     try:
-        sys.stderr.write("argus: " + text + "\n")
-        sys.stderr.flush()
+        # Past the stream's buffer: a thread of ours that held its lock at the end of the process would abort it.
+        os.write(sys.stderr.fileno(), line.encode(errors="replace"))
+    except OSError:  # also a stream that is no file (io.UnsupportedOperation): it has no such lock
+        _argus_say_to(sys.stderr, line)
     except Exception:  # there is no stderr
+        pass
+
+
+def _argus_say_to(stream, line):
+    try:
+        stream.write(line)
+        stream.flush()
+    except Exception:  # it is closed
         pass
 
 

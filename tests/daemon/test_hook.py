@@ -10,7 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from hookfile import place_hook
+from hookfile import ROOT, place_hook
+
+HOOK = ROOT / "hook"
 
 
 def interpreters():
@@ -314,6 +316,15 @@ print("trained", flush=True)
 if os.environ["INSIGHT"] == "hangs":
     os._exit(0)  # its end waits for trackers, which is another matter
 """
+
+
+def test_its_word_takes_no_lock_of_the_stream(python):
+    """Python aborts a process that ends while a thread is inside the write of a stream: a training, by our thread."""
+    say = f"import io, os, sys; exec(open({str(HOOK / 'argus_say.py')!r}).read()); "
+    assert run(python, code=say + "sys.stderr.write = lambda s: os._exit(9); _argus_say('a')").stderr == "argus: a\n"
+    no_file = "sys.stderr = s = io.StringIO(); _argus_say('a'); print(s.getvalue(), end='')"
+    assert run(python, code=say + no_file).stdout == "argus: a\n"
+    assert run(python, code=say + "sys.stderr = None; _argus_say('a'); print('goes on')").stdout == "goes on\n"
 
 
 @pytest.mark.parametrize("place", ["trainer", "worker"])
