@@ -58,6 +58,7 @@ enum http_route_flags {
     HTTP_ROUTE_PIECES = 1 << 4,    /* the handler comes before the body, see http_body_read() */
     HTTP_ROUTE_RELAY = 1 << 5,     /* the request is passed on: any query, a body of any type in
                                       pieces as small as they come, upgrades; see relay.h */
+    HTTP_ROUTE_KEYS = 1 << 6,      /* a key comes in as well, see `only` of the principal */
 };
 
 typedef void (*http_handler_f)(struct http_req *req, void *app);
@@ -98,6 +99,9 @@ struct http_principal {
     char user[HTTP_USER_MAX];
     char token_id[HTTP_TOKEN_ID_MAX];
     char session_id[HTTP_TOKEN_ID_MAX]; /* "": the request came with the token itself */
+    /* The request came with a key, which opens this one thing and no route but those with
+     * HTTP_ROUTE_KEYS, whatever its user may; its role is none. "": it came with a token. */
+    char only[HTTP_USER_MAX];
     enum http_role role;
     enum message_language language; /* that he reads, by his Accept-Language; the server fills it */
     const char *why_not;            /* of a refusal: a code of the catalogue; NULL: the usual one */

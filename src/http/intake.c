@@ -162,19 +162,25 @@ int intake_authenticate(struct http_req *req)
     return r < 0 ? ERR_UNAUTHORISED : 0;
 }
 
+bool intake_may(const struct http_req *req)
+{
+    const struct http_principal *p = &req->principal;
+    return *p->only ? (req->route->flags & HTTP_ROUTE_KEYS) != 0 : p->role >= req->route->least;
+}
+
 static int authenticate(struct http_req *req)
 {
     if (req->route->least == HTTP_ROLE_NONE) {
-        /* Who sends a token may be told more; one that is not known is none. */
+        /* Who sends a token may be told more; one that is not known is none, and so is a key. */
         bool says = req->head.authorization || req->head.cookie;
-        if (!says || intake_authenticate(req) < 0)
+        if (!says || intake_authenticate(req) < 0 || *req->principal.only)
             req->principal =
                 (struct http_principal){.language = message_language(req->head.language)};
         return 0;
     }
     if (intake_authenticate(req) < 0)
         return ERR_UNAUTHORISED;
-    return req->principal.role < req->route->least ? ERR_FORBIDDEN : 0;
+    return intake_may(req) ? 0 : ERR_FORBIDDEN;
 }
 
 /* Decoded copies of the pattern's names; "." and ".." are never a thing's name. */
@@ -289,6 +295,18 @@ static void refuse_uri(struct http_req *req)
     req_problem(req, &p);
 }
 
+static void refuse_role(const struct http_req *req, struct err *err)
+{
+    const struct http_principal *p = &req->principal;
+    if (*p->only)
+        message_refuse(err, ERR_FORBIDDEN, "key_opens_one",
+                       MESSAGE_ARGS(MESSAGE_STR("service", p->only)));
+    else
+        message_refuse(err, ERR_FORBIDDEN, "role_too_low",
+                       MESSAGE_ARGS(MESSAGE_STR("role", http_role_to_string(p->role)),
+                                    MESSAGE_STR("needs", http_role_to_string(req->route->least))));
+}
+
 void intake_refuse(struct http_req *req)
 {
     const struct http_limits *limits = &req->conn->server->limits;
@@ -308,9 +326,7 @@ void intake_refuse(struct http_req *req)
                                 req->principal.why_args);
         break;
     case ERR_FORBIDDEN:
-        message_refuse(&err, ERR_FORBIDDEN, "role_too_low",
-                       MESSAGE_ARGS(MESSAGE_STR("role", http_role_to_string(req->principal.role)),
-                                    MESSAGE_STR("needs", http_role_to_string(req->route->least))));
+        refuse_role(req, &err);
         break;
     case ERR_BUSY:
         req_busy(req, limits->user_bodies, "too_many_bodies");

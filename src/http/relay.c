@@ -95,8 +95,8 @@ bool http_relay_may_go_on(struct http_req *req)
 {
     struct http_principal before = req->principal;
     int r = req->route->least == HTTP_ROLE_NONE ? 0 : intake_authenticate(req);
-    bool may = r == 0 && req->principal.role >= req->route->least &&
-               !strcmp(req->principal.user, before.user);
+    bool may = r == 0 && intake_may(req) && !strcmp(req->principal.user, before.user) &&
+               !strcmp(req->principal.only, before.only);
     req->principal = before; /* its shares are counted by that name */
     return may;
 }

@@ -227,6 +227,8 @@ size_t intake_max_body(const struct http_req *req);
 /* True: the query does not fit the route, and the reply was made. */
 bool intake_refuse_query(struct http_req *req);
 int intake_authenticate(struct http_req *req);
+/* May whoever sends it, as intake_authenticate() found him, use its route? */
+bool intake_may(const struct http_req *req);
 /* The row of its method and path, and what the path names: ERR_NOT_FOUND, ERR_METHOD… */
 must_check int intake_find_route(struct http_req *req);
 void intake_refuse(struct http_req *req); /* by req->refused */

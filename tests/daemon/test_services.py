@@ -471,6 +471,9 @@ def test_a_model_that_a_service_keeps_is_not_removed(bed):
     assert (refused.status, refused.json()["code"]) == (409, "entry_served")
     assert "'kept@1' is version 1 of service 'keeper'" in refused.json()["detail"], refused
     assert "argus service keep keeper --keep none" in refused.json()["hint"]
+    plan = bed.argusd.call("DELETE", "/v1/models/kept?dry_run=1", token="user").json()
+    assert plan["refused"]
+    assert [(u["kind"], u["name"], u["keeps"]) for u in plan["users"]] == [("service", "keeper", True)]
     bed.serve(path="/v1/services/keeper:deploy", model="sums")
     bed.ready("keeper", 2)
     assert remove().json()["code"] == "entry_served", "it is kept warm"

@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -25,6 +26,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.nightly, needs_argusd, pytest.mark.ti
 
 HOSTS = {"n1": "h2", "n2": "h3"}
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+BENCH = EXAMPLES.parent / "bench/serve_switch"
 
 
 @pytest.fixture(scope="module")
@@ -283,3 +285,19 @@ def test_what_is_killed_comes_back(stage, model):
     stage.argus("service", "rm", "tiny")
     wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 180)
     assert replica_pid(stage, "tiny") is None
+
+
+def test_no_request_is_lost_while_a_service_changes(stage, model):
+    """Through argusd, as every client asks: bench/serve_switch with fewer requests than it makes by itself."""
+    stage.argus("serve", model, "--name", "switch", "--keep", "warm")
+    ready(stage, "switch", 1)
+    bench = [sys.executable, str(BENCH), "switch", "--requests", "500", "--clients", "4", "--json"]
+    done = subprocess.run(bench, env=stage.shell_env(), capture_output=True, text=True, timeout=850)
+    assert done.stdout, (done.returncode, done.stderr[-2000:], stage.said()[-2000:])
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["lost"], told["why"]) == (0, 0, [])
+    assert told["requests"] >= 500 and {"deploy", "scale", "scale back", "rollback"} <= set(told["phases"]), told
+    page = page_of(stage, "switch")
+    assert page["current"] == 1 and page["previous"] == 2
+    stage.argus("service", "rm", "switch")
+    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 180)

@@ -65,6 +65,9 @@ def test_a_service_from_its_first_version_to_its_end(browser, world):
     lease = service(world)["versions"][0]["replicas"][0]
     assert page.inner_text(".reps-node") == lease["node"]
     assert page.locator(f".rep a[href='/jobs/{lease['job']}']").count() == 1
+    model = browser.open("/models/tiny@1", ".onward a[href='/services/sums']")
+    assert "/v1/services/sums/v1" in model.inner_text(".onward"), "the model's page says where it answers"
+    model.context.close()
     # The box asks as any client does, and shows the words as they come.
     page.fill("#try textarea", "6 times 7?")
     assert "argus service ask sums '6 times 7?'" in page.inner_text("#try .cli")
@@ -151,6 +154,43 @@ def test_an_application_is_asked_by_path(browser, world):
     assert page.inner_text("#try .cli").startswith("argus service ask lens --path /x --body")
     page.context.close()
     world.argusd.call("DELETE", "/v1/services/lens", token="user")
+
+
+def test_keys_and_settings(browser, world):
+    reply = world.argusd.call("POST", "/v1/services", {"model": "tiny", "name": "keyed"}, token="user")
+    assert reply.status == 201, reply
+    page = browser.open("/services/keyed", "#keys .blank:has-text('No keys')", lang="en")
+    page.click("#keys .btn:has-text('Make a key')")
+    page.fill("[role=dialog] label:has-text('What it is for') input", "website")
+    page.fill("[role=dialog] label:has-text('Requests/min') input", "60")
+    page.fill("[role=dialog] label:has-text('Expires') input", "30d")
+    made = "argus service key new keyed --name website --requests-per-minute 60 --expires 30d"
+    assert line(page) == made
+    do(page)
+    text = page.inner_text("#keys .svc-key")
+    assert text.startswith("arguskey_")
+    until(lambda: world.argusd.get("/v1/service-keys?service=keyed", token="user")["keys"], "it is there")
+    page.wait_for_selector("#keys td:has-text('website')")
+    assert violations(page) == {}
+    page.reload()
+    page.wait_for_selector("#keys td:has-text('website')")
+    assert text not in page.content(), "it is shown once"
+    page.click("#keys button[aria-label='Remove website']")
+    page.wait_for_selector("[role=dialog]")
+    do(page)
+    page.wait_for_selector("#keys .blank:has-text('No keys')")
+    # What is kept, and after how long it sleeps, in one dialog.
+    page.click(".btn:has-text('Change')")
+    page.fill("[role=dialog] label:has-text('Sleeps after') input", "2h")
+    assert line(page) == "argus service idle keyed --after 2h"
+    do(page)
+    page.wait_for_selector(".kv dd:has-text('without a request')")
+    assert service(world, "keyed")["idle"] == "7200s"
+    page.context.close()
+    page = browser.open("/services/keyed", "#keys .blank", token="viewer", lang="zh", theme="dark")
+    assert page.locator("#keys .btn").count() == 0, "who watches makes none"
+    page.context.close()
+    world.argusd.call("DELETE", "/v1/services/keyed", token="user")
 
 
 def two_versions(world, name):

@@ -29,7 +29,7 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
-enum { NAMES_MAX = 256 };
+enum { NAMES_MAX = 256, COMMAND_WORDS_MAX = 3, COMMAND_NAME_MAX = 200 };
 
 /* "ls, add, rm" of "node"; empty: there is no such noun. */
 static void verbs_of(const char *noun, struct buf *out)
@@ -75,19 +75,23 @@ static int unknown(const char *word, const char *next, struct err *err)
     return message_refuse(err, ERR_USAGE, "cli_unknown", MESSAGE_ARGS(MESSAGE_STR("word", word)));
 }
 
+/* The longest name that fits is meant: "service key new" before "service key". */
+static const struct command *command_of_words(char **argv, int n)
+{
+    struct buf name = BUF_INIT(COMMAND_NAME_MAX);
+    for (int i = 0; i < n; i++)
+        (void)buf_addf(&name, "%s%s", i ? " " : "", argv[i]); /* a longer one is none */
+    const struct command *found = name.failed ? NULL : command_find(buf_str(&name));
+    buf_release(&name);
+    return found;
+}
+
 int command_match(int argc, char **argv, const struct command **ret, int *ret_used, struct err *err)
 {
     const struct command *found = NULL;
-    int used = 2;
-    if (argc >= 2) {
-        char *pair = xasprintf("%s %s", argv[0], argv[1]);
-        found = command_find(pair);
-        free(pair);
-    }
-    if (!found) {
-        used = 1;
-        found = command_find(argv[0]);
-    }
+    int used = COMMAND_WORDS_MAX + 1;
+    while (!found && --used)
+        found = argc >= used ? command_of_words(argv, used) : NULL;
     if (!found)
         return unknown(argv[0], argc >= 2 ? argv[1] : NULL, err);
     *ret = found;

@@ -110,7 +110,7 @@ static const struct command HELP_COMMANDS[] = {
     {
         .name = "help",
         .args = "[COMMAND]",
-        .most = 2,
+        .most = 3,
         .summary = "explain a command",
         .text = "Without a COMMAND it lists all commands.",
         .opts = HELP_OPTS,

@@ -21,12 +21,12 @@ struct call_tokens *call_tokens_new(const struct service_target *t)
 
 bool call_refuse_busy(struct http_req *req, struct api *a, const struct service_target *t)
 {
-    const char *user = http_req_principal(req)->user;
     const struct callbook_limits l = {t->requests_per_minute, t->tokens_per_minute};
     usec_t wait = 0;
     struct err err;
     char seconds[24];
-    enum callbook_answer is = callbook_take(a->calls, t->service, user, &l, clock_mono(), &wait);
+    enum callbook_answer is =
+        callbook_take(a->calls, t->service, t->caller, &l, clock_mono(), &wait);
     if (is == CALLBOOK_GOES)
         return false;
     const struct service_counted none = {
@@ -36,12 +36,13 @@ bool call_refuse_busy(struct http_req *req, struct api *a, const struct service_
     http_reply_header(req, "Retry-After", seconds);
     if (is == CALLBOOK_REQUESTS)
         message_refuse(&err, ERR_BUSY, "calls_too_many",
-                       MESSAGE_ARGS(MESSAGE_STR("service", t->service), MESSAGE_STR("user", user),
+                       MESSAGE_ARGS(MESSAGE_STR("service", t->service),
+                                    MESSAGE_STR("user", t->caller),
                                     MESSAGE_NUM("most", l.requests)));
     else
         message_refuse(&err, ERR_BUSY, "calls_tokens",
-                       MESSAGE_ARGS(MESSAGE_STR("service", t->service), MESSAGE_STR("user", user),
-                                    MESSAGE_NUM("most", l.tokens)));
+                       MESSAGE_ARGS(MESSAGE_STR("service", t->service),
+                                    MESSAGE_STR("user", t->caller), MESSAGE_NUM("most", l.tokens)));
     api_fail(req, &err, 0);
     return true;
 }
@@ -69,17 +70,18 @@ void call_write_down(struct api *a,
                      const struct service_counted *k,
                      const char *end)
 {
-    callbook_add_tokens(a->calls, t->service, k->user,
+    callbook_add_tokens(a->calls, t->service, t->caller,
                         (k->tokens_in > 0 ? k->tokens_in : 0) +
                             (k->tokens_out > 0 ? k->tokens_out : 0));
     if (!call_is_logged(t))
         return;
     log_info("calls",
-             "service=%s version=%lld user=%s method=%s path=%s status=%d end=%s ms=%llu "
+             "service=%s version=%lld user=%s key=%s method=%s path=%s status=%d end=%s ms=%llu "
              "first_ms=%llu bytes_in=%llu bytes_out=%llu tokens_in=%lld tokens_out=%lld "
              "estimated=%s",
-             t->service, (long long)t->version, k->user, k->method, k->path, k->status, end,
-             (unsigned long long)(k->took / USEC_MS), (unsigned long long)(k->first / USEC_MS),
-             (unsigned long long)k->bytes_in, (unsigned long long)k->bytes_out,
-             (long long)k->tokens_in, (long long)k->tokens_out, k->is_estimated ? "yes" : "no");
+             t->service, (long long)t->version, k->user, *t->by_key ? t->by_key : "-", k->method,
+             k->path, k->status, end, (unsigned long long)(k->took / USEC_MS),
+             (unsigned long long)(k->first / USEC_MS), (unsigned long long)k->bytes_in,
+             (unsigned long long)k->bytes_out, (long long)k->tokens_in, (long long)k->tokens_out,
+             k->is_estimated ? "yes" : "no");
 }

@@ -133,7 +133,7 @@ static void call_service(struct http_req *req, void *app)
     {                                                                                              \
         .method = (m), .pattern = "/v1/services/{name}/*", .least = HTTP_ROLE_VIEWER,              \
         .max_body = CALL_BODY_MAX, .handle = call_service,                                         \
-        .flags = HTTP_ROUTE_RELAY | HTTP_ROUTE_STREAM | HTTP_ROUTE_HIDDEN,                         \
+        .flags = HTTP_ROUTE_RELAY | HTTP_ROUTE_STREAM | HTTP_ROUTE_HIDDEN | HTTP_ROUTE_KEYS,       \
         .summary = "ask a service"                                                                 \
     }
 static const struct http_route rows[] = {

@@ -33,11 +33,19 @@ void api_mark_stale(struct http_req *req, const struct api *a)
         http_reply_header(req, "Argus-Stale", "true");
 }
 
+/* A key of a service is told from a token by its first letters, which are no secret. */
+static int api_check_bearer(struct api *a, const char *bearer, struct http_principal *ret)
+{
+    return service_keys_is_text(bearer)
+               ? service_keys_check(a->service_keys, bearer, clock_wall(), ret)
+               : tokens_check(a->tokens, bearer, clock_wall(), ret);
+}
+
 int api_authenticate(const struct http_credentials *c, struct http_principal *ret, void *app)
 {
     struct api *a = app;
     int r = *c->cookie   ? sessions_check(a->sessions, c, clock_wall(), ret)
-            : *c->bearer ? tokens_check(a->tokens, c->bearer, clock_wall(), ret)
+            : *c->bearer ? api_check_bearer(a, c->bearer, ret)
                          : http_principal_refuse(ret, "no_token", MESSAGE_NO_ARGS);
     return r < 0 ? r : people_admit(a->people, ret);
 }

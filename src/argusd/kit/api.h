@@ -19,6 +19,7 @@
 #include "argusd/machines/nodes.h"
 #include "argusd/people/people_rules.h"
 #include "argusd/people/secrets.h"
+#include "argusd/people/servicekeys.h"
 #include "argusd/people/sessions.h"
 #include "argusd/people/tokens.h"
 #include "base/field.h"
@@ -69,6 +70,7 @@ struct api {
     struct events *events;
     struct tokens *tokens;
     struct sessions *sessions;
+    struct service_keys *service_keys;
     struct people *people;
     struct secrets *secrets;
     struct presets *presets;

@@ -16,6 +16,10 @@ void view_item(struct jout *j,
                const struct live *l,
                const struct api_eyes *eyes);
 
+/* What its leases held: up to now of a live job, to the whole minute; l NULL: gpu_held of its row.
+ */
+double view_gpu_hours(int64_t of_row, const struct live *l);
+
 /* A number that differs when what view_item() says of a live job differs, but for the languages. */
 uint64_t view_item_mark(const struct live *l, const struct api_eyes *eyes);
 

@@ -140,8 +140,7 @@ double view_hours(int64_t held)
     return (double)held / ((double)SLOTBOOK_GPU * 1000 * 3600);
 }
 
-/* A live job is counted up to now; the hours of a job that is over are those of its row. */
-static double view_gpu_hours(int64_t of_row, const struct live *l)
+double view_gpu_hours(int64_t of_row, const struct live *l)
 {
     struct slotbook_held past = {.held = of_row};
     return view_hours(view_held(l ? l->extra.held : past, l).held);

@@ -153,6 +153,20 @@ static void tokens_save(struct tokens *t, const struct token *k)
     store_put_token(t->store, &row);
 }
 
+void token_make_text(const char *prefix,
+                     char ret[static TOKEN_TEXT_MAX],
+                     unsigned char ret_hash[static STORE_HASH_BYTES])
+{
+    unsigned char bytes[32];
+    size_t n = strlen(prefix);
+    random_bytes(bytes, sizeof(bytes));
+    memcpy(ret, prefix, n);
+    (void)sodium_bin2base64(ret + n, TOKEN_TEXT_MAX - n, bytes, sizeof(bytes),
+                            sodium_base64_VARIANT_URLSAFE_NO_PADDING); /* 43 characters fit */
+    hash_sha256(ret, strlen(ret), ret_hash);
+    sodium_memzero(bytes, sizeof(bytes));
+}
+
 const struct token *tokens_add(struct tokens *t,
                                const char *name,
                                const char *user,
@@ -161,15 +175,11 @@ const struct token *tokens_add(struct tokens *t,
                                usec_t expires_at,
                                char ret[static TOKEN_TEXT_MAX])
 {
-    unsigned char bytes[32], id[6];
+    unsigned char id[6];
     char id_text[2 * sizeof(id) + 1];
-    random_bytes(bytes, sizeof(bytes));
     random_bytes(id, sizeof(id));
-    memcpy(ret, "argus_", 6);
-    (void)sodium_bin2base64(ret + 6, TOKEN_TEXT_MAX - 6, bytes, sizeof(bytes),
-                            sodium_base64_VARIANT_URLSAFE_NO_PADDING); /* 43 characters fit */
     struct token *k = xcalloc(1, sizeof(*k));
-    hash_sha256(ret, strlen(ret), k->hash);
+    token_make_text("argus_", ret, k->hash);
     k->id = xstrdup(str_hex(id, sizeof(id), id_text));
     k->name = xstrdup(name);
     k->user = xstrdup(user);
@@ -178,7 +188,6 @@ const struct token *tokens_add(struct tokens *t,
     k->expires_at = expires_at;
     tokens_keep(t, k);
     tokens_save(t, k);
-    sodium_memzero(bytes, sizeof(bytes));
     return k;
 }
 

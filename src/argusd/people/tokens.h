@@ -27,6 +27,12 @@ struct token {
 
 extern const struct field_table token_table;
 
+/* The text of a new credential, this prefix (at most 16 characters) and 43 that nobody can guess,
+ * with its SHA-256. */
+void token_make_text(const char *prefix,
+                     char ret[static TOKEN_TEXT_MAX],
+                     unsigned char ret_hash[static STORE_HASH_BYTES]);
+
 struct tokens *tokens_new(struct store *store);
 void tokens_free(struct tokens *t); /* NULL is fine */
 void tokens_restore(struct tokens *t, const struct store_token *row);

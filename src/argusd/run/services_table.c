@@ -95,6 +95,7 @@ static void make_sessions(struct services *s)
     s->api.sessions = sessions_new(&parts);
 }
 
+CALL(make_service_keys, s->api.service_keys = service_keys_new(s->api.store));
 CALL(make_people, s->api.people = people_new(s->api.store));
 CALL(make_ownsettings, s->api.ownsettings = ownsettings_new(s->api.store));
 CALL(make_secrets, s->api.secrets = secrets_new(s->api.store, s->settings->state_dir));
@@ -578,6 +579,8 @@ CALL(free_preflights, preflights_free(s->api.preflights));
 CALL(free_tokens, tokens_free(s->api.tokens));
 CALL_ROW(restore_sessions, sessions_restore(s->api.sessions, row));
 CALL(free_sessions, sessions_free(s->api.sessions));
+CALL_ROW(restore_service_keys, service_keys_restore(s->api.service_keys, row));
+CALL(free_service_keys, service_keys_free(s->api.service_keys));
 CALL_ROW(restore_people, people_restore_entry(s->api.people, row));
 CALL(free_people, people_free(s->api.people));
 CALL_ROW(restore_ownsettings, ownsettings_restore(s->api.ownsettings, row));
@@ -734,6 +737,12 @@ static const struct service services[] = {
      .kinds = {SESSIONS_ENTRY},
      .restore = restore_sessions,
      .free = free_sessions},
+    {.name = "service_keys",
+     .make = make_service_keys,
+     .is_early = true,
+     .kinds = {SERVICE_KEYS_ENTRY},
+     .restore = restore_service_keys,
+     .free = free_service_keys},
     {.name = "people",
      .make = make_people,
      .is_early = true,

@@ -32,6 +32,7 @@ void service_calls_add(struct service_calls *k,
                                    .tokens_out = c->tokens_out,
                                    .tokens_estimated = c->is_estimated};
     text_copy(row.user, c->user);
+    text_copy(row.key, t->by_key);
     text_copy(row.method, c->method);
     text_copy(row.path, c->path);
     calls_put(k->all, &k->n_all, &row);

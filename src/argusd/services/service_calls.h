@@ -6,13 +6,19 @@
 #include "argusd/services/service_target.h"
 #include "http/http.h"
 
-enum { SERVICE_CALLS_KEPT = 100, SERVICE_CALL_METHOD = 8, SERVICE_CALL_PATH = 120 };
+enum {
+    SERVICE_CALLS_KEPT = 100,
+    SERVICE_CALL_METHOD = 8,
+    SERVICE_CALL_PATH = 120,
+    SERVICE_CALL_KEY = 16
+};
 
 struct service_call_row {
     usec_t at; /* when it ended, wall time */
     int64_t version, status, took_ms, first_ms, bytes_in, bytes_out, tokens_in, tokens_out;
     bool tokens_estimated;
     char user[HTTP_USER_MAX], method[SERVICE_CALL_METHOD], path[SERVICE_CALL_PATH];
+    char key[SERVICE_CALL_KEY]; /* id of the key that it came with; "": none */
 };
 
 /* Two rings, so that many requests do not wash away the few that failed. */

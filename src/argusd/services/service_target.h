@@ -24,7 +24,8 @@ enum {
     SERVICE_DOORS = 2,
     SERVICE_ADDRESS_MAX = 64,
     SERVICE_PREFIX_MAX = 88,
-    SERVICE_KEY_MAX = 80
+    SERVICE_KEY_MAX = 80,
+    SERVICE_CALLER_MAX = 72
 };
 
 /* Ray Serve's HTTP proxy on one machine, and the route of one replica's application. */
@@ -48,9 +49,12 @@ struct service_target {
     bool counts_tokens; /* an OpenAI-compatible engine: `usage` of its answers is counted */
     usec_t timeout;     /* of a whole request without progress */
     uint64_t max_body;  /* bytes of a request */
-    /* Per user (or per token, where the key has one) and minute; 0: no limit. The carrier counts.
-     */
+    /* What one caller may have in a minute; 0: no limit. The carrier counts. A caller is a user, or
+     * a key of the service ("key 3f2a9c01b7de", which no user is called), with limits of its own
+     * where it has some. */
     int64_t requests_per_minute, tokens_per_minute;
+    char caller[SERVICE_CALLER_MAX];
+    char by_key[SERVICE_CALLER_MAX]; /* id of that key; "": he came with a token */
     double log_share; /* 0 to 1: of so many requests one line is kept, never a body */
 };
 
@@ -63,9 +67,9 @@ must_check int service_version_from_text(const char *text, int64_t *ret, struct 
  * ERR_FORBIDDEN: he may see it and not call it. ERR_CONFLICT: no replica of that version is ready,
  * and none is to be. ERR_UNAVAILABLE: no replica of what has the traffic is ready, and the sentence
  * says why, as `argus service status` does; or that version is kept warm, and being loaded. A
- * service that sleeps is woken by this, in his name, and says that it is; a version that cannot be
- * asked wakes nothing. Limits are the service's: those of the version that has the traffic,
- * whichever answers. */
+ * key asks as whoever made it, and finds no service but its own. A service that sleeps is woken by
+ * this, in his name, and says that it is; a version that cannot be asked wakes nothing. Limits are
+ * the service's: those of the version that has the traffic, whichever answers. */
 must_check int service_target(struct serving *sv,
                               const char *name,
                               int64_t version,

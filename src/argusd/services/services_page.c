@@ -82,8 +82,8 @@ struct service_page {
     struct served s; /* borrowed */
     const char *state, *what;
     char *endpoint;
-    int64_t ready, in_flight;
-    double gpus;
+    int64_t ready, in_flight, waiting;
+    double gpus, gpu_hours;
     struct service_figures figures;
     struct field_list versions;
 };
@@ -112,6 +112,16 @@ static const struct field page_rows[] = {
       .doc = "base URL for an OpenAI-compatible client, below this server"),
     P("ready", FIELD_INT, ready, .flags = EVERYWHERE, .doc = "replicas that answer"),
     P("in_flight", FIELD_INT, in_flight, .flags = EVERYWHERE, .doc = "requests under way"),
+    P("waiting",
+      FIELD_INT,
+      waiting,
+      .flags = EVERYWHERE,
+      .doc = "of them those beyond what its replicas take at once"),
+    P("gpu_hours",
+      FIELD_REAL,
+      gpu_hours,
+      .flags = EVERYWHERE,
+      .doc = "of all its leases, those that are over, too"),
     P("gpus", FIELD_REAL, gpus, .flags = EVERYWHERE, .doc = "GPUs of all its leases"),
     {.name = "",
      .type = FIELD_INLINE,
@@ -191,11 +201,13 @@ static void service_fill(struct resource_ask *q, const void *x, void *out)
     for (size_t i = 0; i < s->n_versions; i++) {
         page_fill_version(q, s->versions[i], &all[i]);
         page->in_flight += service_version_requests(s->versions[i]);
+        page->waiting += service_version_waiting(s->versions[i]);
         for (size_t k = 0; k < s->versions[i]->n_units; k++)
             if (s->versions[i]->units[k]->held_at)
                 page->gpus += serve_spec_gpus(&s->versions[i]->spec);
     }
     page->versions = (struct field_list){.v = all, .n = s->n_versions};
+    page->gpu_hours = service_gpu_hours(s);
     service_figures_fill(s, clock_mono(), clock_wall(), &page->figures);
 }
 
@@ -411,6 +423,11 @@ static const struct field call_rows[] = {
     C(at, FIELD_TIME, .doc = "when it ended"),
     C(version, FIELD_INT),
     C(user, FIELD_TEXT, .size = HTTP_USER_MAX, .flags = FIELD_ALWAYS),
+    C(key,
+      FIELD_TEXT,
+      .size = SERVICE_CALL_KEY,
+      .flags = FIELD_ALWAYS,
+      .doc = "id of the key that it came with; empty: it came with a token"),
     C(method, FIELD_TEXT, .size = SERVICE_CALL_METHOD, .flags = FIELD_ALWAYS),
     C(path,
       FIELD_TEXT,

@@ -453,6 +453,7 @@ void serving_remove(struct serving *sv, const struct served *service, const char
 {
     struct served *s = serving_own(sv, service);
     serving_stop(sv, s, actor);
+    service_keys_remove_all(sv->a->service_keys, s->name);
     s->removed = true;
     service_changed(s);
 }

@@ -17,8 +17,9 @@ struct submit;
 
 /* A replica, with the job that is its lease. Read-only to everybody but this room. */
 struct service_unit {
-    int64_t k; /* 1, 2, … within its version */
-    char *job; /* NULL: none */
+    int64_t k;          /* 1, 2, … within its version */
+    char *job;          /* NULL: none */
+    double lease_hours; /* GPU-hours that it held, as the last turn saw it */
     bool leaves;
     int64_t failures; /* in a row */
 
@@ -82,6 +83,7 @@ struct served {
                                    before it has given for it; void once another one has the
                                    traffic, or is wanted before this one has it */
     bool stopped, removed;
+    double spent_gpu_hours; /* of its leases that are over */
     usec_t created_at, changed_at, switched_at;
     usec_t idle;      /* it sleeps after so long without a request; 0: never */
     usec_t asleep_at; /* since when it sleeps; 0: it does not */
@@ -141,6 +143,9 @@ bool service_version_sleeps(const struct service_version *v);
 /* Its replicas, for serve_version_state(). */
 void service_version_see(const struct service_version *v, struct serve_version_seen *ret);
 int64_t service_version_requests(const struct service_version *v); /* under way */
+/* How many of those are beyond what its replicas take at once: they wait in Ray Serve. */
+int64_t service_version_waiting(const struct service_version *v);
+double service_gpu_hours(const struct served *s); /* of all its leases since it was made */
 /* Why it has failed, by whom its model is being made, since when it sleeps; "": none is so. */
 void service_version_reason(const struct service_version *v, struct reason *ret);
 

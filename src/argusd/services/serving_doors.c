@@ -358,6 +358,17 @@ static int doors_why_not(const struct served *s, const struct service_version *v
                           MESSAGE_ARGS(MESSAGE_STR("service", s->name)));
 }
 
+/* A key has no role of its own: it asks as whoever made it, as far as he may by now. */
+static void doors_who(const struct serving *sv,
+                      const struct http_principal *who,
+                      struct access_who *ret)
+{
+    const struct person *maker = *who->only ? people_find(sv->a->people, who->user) : NULL;
+    people_who(sv->a->people, who, ret);
+    if (maker)
+        ret->role = (enum access_role)maker->role;
+}
+
 static int doors_may_call(const struct serving *sv,
                           const struct served *s,
                           const char *name,
@@ -365,12 +376,13 @@ static int doors_may_call(const struct serving *sv,
                           struct err *err)
 {
     struct access_who w;
-    if (!s || s->removed)
+    bool is_shut = *who->only && !str_eq(who->only, name); /* a key of another one */
+    if (!s || s->removed || is_shut)
         return message_refuse(
             err, ERR_NOT_FOUND, "not_found",
             MESSAGE_ARGS(MESSAGE_STR("noun", "service"), MESSAGE_STR("name", name)));
     struct access_thing thing = service_thing(s);
-    people_who(sv->a->people, who, &w);
+    doors_who(sv, who, &w);
     return access_check(&w, ACCESS_SERVICE_CALL, "call", &thing, err);
 }
 
@@ -384,6 +396,24 @@ static void doors_take_limits(const struct served *s,
     t->requests_per_minute = spec->requests_per_minute;
     t->tokens_per_minute = spec->tokens_per_minute;
     t->log_share = spec->log_share;
+}
+
+/* For whom its limits count. A key's own go before the service's. */
+static void doors_take_caller(const struct serving *sv,
+                              const struct http_principal *who,
+                              struct service_target *t)
+{
+    const struct service_key *k =
+        *who->only ? service_keys_find(sv->a->service_keys, who->token_id) : NULL;
+    text_copy(t->caller, who->user);
+    if (!k)
+        return;
+    text_copy(t->by_key, k->id);
+    text_printf(t->caller, "key %s", k->id);
+    if (k->requests_per_minute)
+        t->requests_per_minute = k->requests_per_minute;
+    if (k->tokens_per_minute)
+        t->tokens_per_minute = k->tokens_per_minute;
 }
 
 /* One that sleeps is loaded from now on, in his name; another stays as it is. */
@@ -428,6 +458,7 @@ int service_target(struct serving *sv,
                                .timeout = v->spec.request_timeout,
                                .max_body = v->spec.max_body};
     doors_take_limits(s, v, &t);
+    doors_take_caller(sv, who, &t);
     text_copy(t.service, s->name);
     text_copy(t.key, sv->key);
     t.doors[0] = first->door;

@@ -44,6 +44,7 @@ static const struct field service_rows[] = {
     ROW(served, yielded, FIELD_INT, .flags = FIELD_STORED),
     ROW(served, stopped, FIELD_BOOL, .flags = BOTH),
     ROW(served, removed, FIELD_BOOL, .flags = FIELD_STORED),
+    ROW(served, spent_gpu_hours, FIELD_REAL, .flags = FIELD_STORED),
     ROW(served, created_at, FIELD_TIME, .flags = BOTH),
     ROW(served, changed_at, FIELD_TIME, .flags = WHOLE),
     ROW(served, switched_at, FIELD_TIME, .flags = WHOLE, .doc = "when the version got the traffic"),

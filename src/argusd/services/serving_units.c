@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "argusd/ground/work.h"
+#include "argusd/kit/view.h"
+#include "argusd/kit/view_item.h"
 #include "argusd/services/serving_state.h"
 #include "argusd/submit/submit.h"
 #include "base/log.h"
@@ -153,9 +155,25 @@ static enum serve_lease unit_lease(const struct service_unit *u, struct live **r
     return l->job->state == JOB_RUNNING && l->job->gang.n ? SERVE_LEASE_HELD : SERVE_LEASE_WAITS;
 }
 
-/* Its job has ended. */
+/* A job that is over and on disk is not in memory any more: what the turn before saw is kept. */
+static void unit_see_lease(struct service_unit *u, const struct live *l)
+{
+    struct slotbook_held held = {0};
+    if (!l)
+        return;
+    held = l->extra.held;
+    if (l->job->gang.n)
+        jobs_add_held(l, &held);
+    u->lease_hours = view_hours(held.held);
+}
+
+/* Its job has ended: what that cost is the service's, from the batch on in which the row forgets
+ * the job. */
 static void unit_lease_ended(struct service_unit *u, const struct live *l, usec_t now)
 {
+    u->of->of->spent_gpu_hours += u->lease_hours;
+    u->lease_hours = 0;
+    serving_save(u->of->of);
     if (l && !u->leaves) {
         char state[16];
         text_copy(state, job_state_to_string(l->job->state));
@@ -412,6 +430,7 @@ void serving_turn_unit(struct service_unit *u, usec_t now)
 {
     struct live *l;
     enum serve_lease lease = unit_lease(u, &l);
+    unit_see_lease(u, l);
     if (u->job && lease == SERVE_LEASE_NONE)
         unit_lease_ended(u, l, now);
     if (lease == SERVE_LEASE_HELD)
@@ -442,4 +461,44 @@ void serving_turn_unit(struct service_unit *u, usec_t now)
         serving_drop_unit(u);
         serving_save_version(v);
     }
+}
+
+/* ---- what is told of them ---- */
+
+/* How many requests it works on at once; of an application those of its widest deployment, for
+ * which of them has the requests first only its code knows. */
+static int64_t unit_takes(const struct service_unit *u)
+{
+    const struct serve_spec *spec = &u->of->spec;
+    const struct serve_deployment *d = u->deployments.v;
+    int64_t most = spec->max_ongoing_requests;
+    for (size_t i = 0; i < u->deployments.n; i++) {
+        int64_t each =
+            d[i].max_ongoing_requests ? d[i].max_ongoing_requests : spec->max_ongoing_requests;
+        int64_t all = each * (d[i].num_replicas > 1 ? d[i].num_replicas : 1);
+        most = i && most > all ? most : all;
+    }
+    return most;
+}
+
+int64_t service_version_waiting(const struct service_version *v)
+{
+    int64_t waiting = 0;
+    for (size_t i = 0; i < v->n_units; i++) {
+        int64_t more = v->units[i]->requests - unit_takes(v->units[i]);
+        waiting += more > 0 ? more : 0;
+    }
+    return waiting;
+}
+
+double service_gpu_hours(const struct served *s)
+{
+    double hours = s->spent_gpu_hours;
+    for (size_t i = 0; i < s->n_versions; i++)
+        for (size_t k = 0; k < s->versions[i]->n_units; k++) {
+            const char *job = s->versions[i]->units[k]->job;
+            const struct live *l = job ? jobs_find_any(s->serving->a->jobs, job) : NULL;
+            hours += l ? view_gpu_hours(0, l) : 0;
+        }
+    return hours;
 }

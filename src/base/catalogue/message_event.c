@@ -110,6 +110,8 @@ static const struct message_row rows[] = {
         "the service sleeps: nobody asked it for {idle}",
         "服务进入休眠：已有 {idle} 没有请求"),
     SAY("service_slept", "the service sleeps", "服务进入休眠"),
+    SAY("service_key_added", "a key of the service was made", "已创建服务的密钥"),
+    SAY("service_key_removed", "a key of the service was removed", "已删除服务的密钥"),
     SAY("service_woken", "the service is woken", "正在唤醒服务"),
 
     /* ---- plans ---- */

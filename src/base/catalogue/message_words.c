@@ -27,6 +27,7 @@ static const struct {
     {"node", "节点"},
     {"cluster", "集群"},
     {"token", "令牌"},
+    {"key", "密钥"},
     {"path", "路径"},
     {"upload", "上传"},
     {"data set", "数据集"},

@@ -112,28 +112,45 @@ static void doc_put_deployments(struct jout *j, const struct serve_app *a)
 
 /* ---- vLLM and SGLang, by Ray Serve's own module ---- */
 
+#define SGLANG_SERVER "ray.llm._internal.serve.engines.sglang:SGLangServer"
+
+/* Arguments of this text, but for one that was put already, and for those without a value, which
+ * the engine has from itself. */
+static void doc_put_args_but(struct jout *j, const char *text, const char *but)
+{
+    _cleanup_(json_unrefp) json_t *args = text ? json_loads(text, 0, NULL) : NULL;
+    const char *key;
+    json_t *value;
+    json_object_foreach (args, key, value) {
+        bool is_put = str_eq(key, but) || json_is_null(value);
+        char *said = is_put ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+        if (said)
+            jout_raw(j, key, said);
+        free(said);
+    }
+}
+
+/* SGLang's server hands them to its engine as they are, and looks nowhere else for the model. */
 static void doc_put_engine_kwargs(struct jout *j, const struct serve_app *a)
 {
     const struct serve_spec *s = a->spec;
     bool is_sglang = s->engine == SERVE_SGLANG;
-    const char *parallel = is_sglang ? "tp_size" : "tensor_parallel_size", *key;
-    _cleanup_(json_unrefp) json_t *args =
-        s->engine_args ? json_loads(s->engine_args, 0, NULL) : NULL;
-    json_t *value;
+    const char *parallel = is_sglang ? "tp_size" : "tensor_parallel_size";
     jout_open(j, "engine_kwargs", '{');
+    if (is_sglang)
+        jout_str(j, "model_path", s->model_path);
     jout_int(j, parallel, (int64_t)s->gpus);
-    json_object_foreach (args, key, value) {
-        char *text =
-            str_eq(key, parallel) ? NULL : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        if (text)
-            jout_raw(j, key, text);
-        free(text);
-    }
+    doc_put_args_but(j, s->engine_args, parallel);
+    doc_put_args_but(j, s->engine_args_unchecked, parallel);
     jout_close(j, '}');
 }
 
+/* One bundle for each of vLLM's workers. SGLang's server makes one of all its GPUs, on one machine,
+ * and of the CPUs of its actor. */
 static void doc_put_bundles(struct jout *j, const struct serve_app *a)
 {
+    if (a->spec->engine == SERVE_SGLANG)
+        return;
     jout_open(j, "placement_group_config", '{');
     jout_open(j, "bundle_per_worker", '{');
     jout_real(j, "CPU", a->spec->cpus / fmax(a->spec->gpus, 1));
@@ -153,13 +170,19 @@ static void doc_put_llm_args(struct jout *j, const struct serve_app *a)
     jout_str(j, "model_id", a->service);
     jout_str(j, "model_source", s->model_path);
     jout_close(j, '}');
-    jout_str(j, "llm_engine", s->engine == SERVE_SGLANG ? "SGLang" : "vLLM");
+    /* The module knows one word for an engine, vLLM's; SGLang is another class of server. */
+    if (s->engine == SERVE_SGLANG)
+        jout_str(j, "server_cls", SGLANG_SERVER);
+    else
+        jout_str(j, "llm_engine", "vLLM");
     doc_put_engine_kwargs(j, a);
     doc_put_bundles(j, a);
     jout_open(j, "deployment_config", '{');
     jout_int(j, "num_replicas", 1);
     doc_put_limits(j, s);
     jout_open(j, "ray_actor_options", '{');
+    if (s->engine == SERVE_SGLANG)
+        jout_real(j, "num_cpus", s->cpus);
     doc_put_selector(j, a, "label_selector");
     jout_close(j, '}');
     jout_close(j, '}');
@@ -171,15 +194,20 @@ static void doc_put_llm_args(struct jout *j, const struct serve_app *a)
 /* The server and the ingress in front of it: both on the leased machine. */
 static void doc_put_llm_deployments(struct jout *j, const struct serve_app *a)
 {
-    _cleanup_(freep) char *server = xasprintf("LLMServer:%s", a->service);
+    bool is_sglang = a->spec->engine == SERVE_SGLANG;
+    _cleanup_(freep) char *server =
+        xasprintf("%s:%s", is_sglang ? "SGLangServer" : "LLMServer", a->service);
+    int bundles = is_sglang ? 1 : (int)a->spec->gpus;
     jout_open(j, "deployments", '[');
     jout_open(j, NULL, '{');
     jout_str(j, "name", server);
     jout_open(j, "ray_actor_options", '{');
+    if (is_sglang)
+        jout_real(j, "num_cpus", a->spec->cpus);
     doc_put_selector(j, a, "label_selector");
     jout_close(j, '}');
     jout_open(j, "placement_group_bundle_label_selector", '[');
-    for (int i = 0; i < (int)a->spec->gpus; i++)
+    for (int i = 0; i < bundles; i++)
         doc_put_selector(j, a, NULL);
     jout_close(j, ']');
     jout_close(j, '}');

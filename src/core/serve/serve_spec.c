@@ -11,6 +11,7 @@
 #include "base/doc/conf.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "core/serve/serve_engine.h"
 #include "core/serve/serve_idle.h"
 
 #define X(e, word) [SERVE_##e] = (word),
@@ -56,6 +57,11 @@ static const struct field spec_rows[] = {
         .flags = ASKED,
         .doc = "engine of a model: transformers (runs without a GPU, too), vllm, sglang"),
     ROW(engine_args, FIELD_JSON, .schema = OBJECT, .flags = OWN, .doc = "arguments of the engine"),
+    ROW(engine_args_unchecked,
+        FIELD_JSON,
+        .schema = OBJECT,
+        .flags = OWN,
+        .doc = "arguments that argusd does not know, passed on as they are"),
     ROW(app,
         FIELD_STR,
         .flags = ASKED,
@@ -199,7 +205,8 @@ const struct field_table serve_spec_table = FIELD_TABLE("ServiceSpec", spec_rows
 struct serve_read {
     struct serve_ask ask;
     char *config;
-    const struct node *args, *engine_args, *deployments;
+    const struct node *args, *engine_args, *engine_unchecked, *deployments;
+    bool is_engine_checked;
     /* of Ray Serve's own form */
     char *import_path, *route_prefix;
     const struct node *runtime_env, *scaler, *logging;
@@ -221,6 +228,7 @@ static const struct field body_rows[] = {
     SPEC_ROWS,
     RROW("args", FIELD_NODE, args),
     RROW("engine_args", FIELD_NODE, engine_args),
+    RROW("engine_args_unchecked", FIELD_NODE, engine_unchecked),
     RROW("deployments", FIELD_NODE, deployments),
     RROW("config", FIELD_STR, config),
 };
@@ -500,7 +508,7 @@ static void serve_check_model(const struct serve_spec *s, struct problems *ps)
     if (s->engine != SERVE_TRANSFORMERS && s->gpus < 1)
         serve_problem(ps, "gpus", NULL, "serve_engine_gpus",
                       MESSAGE_ARGS(MESSAGE_STR("engine", serve_engine_words[s->engine])));
-    if (s->engine == SERVE_TRANSFORMERS && s->engine_args)
+    if (s->engine == SERVE_TRANSFORMERS && (s->engine_args || s->engine_args_unchecked))
         serve_problem(ps, "engine_args", NULL, "serve_engine_no_args", MESSAGE_NO_ARGS);
 }
 
@@ -529,37 +537,10 @@ static void serve_check_what(const struct serve_spec *s, struct problems *ps)
         serve_problem(ps, s->model ? "app" : "model", NULL, "serve_model_or_app", MESSAGE_NO_ARGS);
     if (s->app && !serve_is_path(s->app))
         serve_problem(ps, "app", NULL, "serve_app_path", MESSAGE_ARGS(MESSAGE_STR("app", s->app)));
-    if (s->app && s->engine_args)
+    if (s->app && (s->engine_args || s->engine_args_unchecked))
         serve_problem(ps, "engine_args", NULL, "serve_of_model", MESSAGE_NO_ARGS);
     if (s->model)
         serve_check_model(s, ps);
-}
-
-/* Keys of an engine that say what argusd says. */
-static void serve_check_engine(const struct serve_spec *s, struct problems *ps)
-{
-    static const char *const own[] = {"model",
-                                      "model_path",
-                                      "served_model_name",
-                                      "host",
-                                      "port",
-                                      "api_key",
-                                      "node_rank",
-                                      "nnodes",
-                                      "dist_init_addr",
-                                      "pipeline_parallel_size",
-                                      "data_parallel_size"};
-    _cleanup_(json_unrefp) json_t *args =
-        s->engine_args ? json_loads(s->engine_args, 0, NULL) : NULL;
-    for (size_t i = 0; i < array_len(own); i++)
-        if (json_object_get(args, own[i]))
-            serve_problem(ps, "engine_args", NULL, "serve_key_taken",
-                          MESSAGE_ARGS(MESSAGE_STR("key", own[i]), MESSAGE_STR("instead", "gpus")));
-    const json_t *tp =
-        json_object_get(args, s->engine == SERVE_SGLANG ? "tp_size" : "tensor_parallel_size");
-    if (tp && (!json_is_integer(tp) || (double)json_integer_value(tp) != s->gpus))
-        serve_problem(ps, "engine_args", NULL, "serve_tensor_parallel",
-                      MESSAGE_ARGS(MESSAGE_NUM("gpus", s->gpus)));
 }
 
 static void serve_check_env(const struct serve_spec *s, struct problems *ps)
@@ -589,6 +570,32 @@ static void serve_check_size(const struct serve_spec *s, struct problems *ps)
         serve_problem(ps, "check_path", NULL, "serve_check_path", MESSAGE_NO_ARGS);
 }
 
+static void serve_check_engine(const struct serve_spec *s,
+                               const struct node *checked,
+                               const struct node *unchecked,
+                               bool was_served,
+                               struct problems *ps)
+{
+    const struct serve_engine_ask k = {.engine = serve_engine_words[s->engine],
+                                       .gpus = s->gpus,
+                                       .checked = s->engine_args,
+                                       .unchecked = s->engine_args_unchecked,
+                                       .checked_at = checked,
+                                       .unchecked_at = unchecked,
+                                       .was_served = was_served};
+    if (!s->app) /* which takes none: that is said elsewhere */
+        serve_engine_check(&k, ps);
+}
+
+static void serve_take_engine(const struct serve_read *from,
+                              struct serve_spec *into,
+                              struct problems *ps)
+{
+    serve_take_json(from->engine_args, "engine_args", &into->engine_args, ps);
+    serve_take_json(from->engine_unchecked, "engine_args_unchecked", &into->engine_args_unchecked,
+                    ps);
+}
+
 static void serve_read_config(struct serve_read *r, struct problems *ps)
 {
     struct doc *d = NULL;
@@ -605,7 +612,10 @@ static void serve_read_config(struct serve_read *r, struct problems *ps)
         free(inner.config);
         r->ask = inner.ask;
         serve_take_json(inner.args, "args", &r->ask.spec.args, ps);
-        serve_take_json(inner.engine_args, "engine_args", &r->ask.spec.engine_args, ps);
+        serve_take_engine(&inner, &r->ask.spec, ps);
+        r->is_engine_checked = inner.engine_args || inner.engine_unchecked;
+        if (r->is_engine_checked) /* while their places are known */
+            serve_check_engine(&r->ask.spec, inner.engine_args, inner.engine_unchecked, false, ps);
         serve_read_deployments(inner.deployments, &r->ask.spec.deployments, ps);
     }
     doc_free(d);
@@ -625,10 +635,14 @@ static void serve_read_whole(const struct node *root,
     r->ask.keep = NOT_SAID;
     conf_read_table(&body_table, FIELD_ASKED, true, root, r, ps);
     serve_take_json(r->args, "args", &r->ask.spec.args, ps);
-    serve_take_json(r->engine_args, "engine_args", &r->ask.spec.engine_args, ps);
+    serve_take_engine(r, &r->ask.spec, ps);
     serve_read_deployments(r->deployments, &r->ask.spec.deployments, ps);
     if (r->config)
         serve_read_config(r, ps);
+    const bool was_served = base && base->model && base->engine == r->ask.spec.engine &&
+                            !r->engine_args && !r->engine_unchecked;
+    if (!r->is_engine_checked)
+        serve_check_engine(&r->ask.spec, r->engine_args, r->engine_unchecked, was_served, ps);
     set_str(&r->config, NULL);
     r->ask.says_keep = r->ask.keep != NOT_SAID;
     if (!r->ask.says_keep)
@@ -673,7 +687,6 @@ int serve_ask_read(const char *text,
         return ERR_BAD_SPEC;
     serve_check_job(ret, base, ps);
     serve_check_what(&ret->spec, ps);
-    serve_check_engine(&ret->spec, ps);
     serve_check_env(&ret->spec, ps);
     serve_check_size(&ret->spec, ps);
     if (ret->idle && serve_idle_read(ret->idle, &ret->idle_for, &err) < 0)

@@ -60,6 +60,7 @@ struct serve_spec {
     char *model_path, *model_hash; /* filled by whoever resolves it */
     int engine;                    /* enum serve_engine */
     char *engine_args;             /* JSON object; NULL: none */
+    char *engine_args_unchecked;   /* the same of those that serve_engine.h does not know */
     char *app;                     /* "module:attribute" */
     char *args;                    /* of a builder, JSON object; NULL: none */
     char *code;                    /* a snapshot; NULL: none */

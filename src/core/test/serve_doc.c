@@ -98,12 +98,43 @@ static void test_an_engine_on_gpus(void **state)
     assert_false(json_get_bool(kwargs, "enable_lora", true));
     assert_string_equal(json_get_str(json_object_get(c, "model_loading_config"), "model_id", ""),
                         "sums");
+    /* On GPUs the module has executor "ray" alone, and takes it by itself. */
+    assert_null(json_object_get(kwargs, "distributed_executor_backend"));
+    assert_string_equal(json_get_str(c, "llm_engine", ""), "vLLM");
     /* Ray's own schema has no such key beside a placement group. */
     assert_null(json_object_get(c, "accelerator_type"));
     const json_t *server = json_array_get(json_object_get(d, "deployments"), 0);
     assert_string_equal(json_get_str(server, "name", ""), "LLMServer:sums");
     assert_int_equal(
         json_array_size(json_object_get(server, "placement_group_bundle_label_selector")), 2);
+}
+
+/* Ray's module knows SGLang as a class of server alone, which hands on its arguments as they are.
+ */
+static void test_sglang(void **state)
+{
+    (void)state;
+    _cleanup_(json_unrefp) json_t *d = doc_of(
+        "{\"model\":\"sums@2\",\"engine\":\"sglang\",\"gpus\":2,\"cpus\":4,\"engine_args\":"
+        "{\"context_length\":4096,\"quantization\":null,\"tp_size\":2},\"engine_args_unchecked\":{\"new_one\":[1]}}",
+        NULL, NULL);
+    held_to(d, 2);
+    const json_t *c = json_array_get(json_object_get(json_object_get(d, "args"), "llm_configs"), 0);
+    const json_t *kwargs = json_object_get(c, "engine_kwargs");
+    assert_null(json_object_get(c, "llm_engine"));
+    assert_non_null(strstr(json_get_str(c, "server_cls", ""), ":SGLangServer"));
+    assert_null(json_object_get(c, "placement_group_config"));
+    assert_string_equal(json_get_str(kwargs, "model_path", ""), "/r/models/sums/2");
+    assert_true(json_get_int(kwargs, "tp_size", 0) == 2);
+    assert_true(json_get_int(kwargs, "context_length", 0) == 4096);
+    assert_null(json_object_get(kwargs, "quantization")); /* no value: the engine has its own */
+    assert_int_equal(json_array_size(json_object_get(kwargs, "new_one")), 1);
+    const json_t *server = json_array_get(json_object_get(d, "deployments"), 0);
+    assert_string_equal(json_get_str(server, "name", ""), "SGLangServer:sums");
+    assert_float_equal(json_get_real(json_object_get(server, "ray_actor_options"), "num_cpus", 0),
+                       4, 0);
+    assert_int_equal(
+        json_array_size(json_object_get(server, "placement_group_bundle_label_selector")), 1);
 }
 
 static void test_the_whole(void **state)
@@ -147,8 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_model),           cmocka_unit_test(test_an_application),
-        cmocka_unit_test(test_an_engine_on_gpus), cmocka_unit_test(test_the_whole),
-        cmocka_unit_test(test_what_ray_shows),
+        cmocka_unit_test(test_an_engine_on_gpus), cmocka_unit_test(test_sglang),
+        cmocka_unit_test(test_the_whole),         cmocka_unit_test(test_what_ray_shows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

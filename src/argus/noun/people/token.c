@@ -82,6 +82,11 @@ static const struct opt SESSION_LS_OPTS[] = {
      .type = OPT_FLAG,
      .doc = "everybody's (admins)",
      .to = "query:all"},
+    {.name = "user",
+     .type = OPT_TEXT,
+     .arg = "NAME",
+     .doc = "those of this user (admins)",
+     .to = "query:user"},
     OPT_OUTPUT(struct listing_opts),
     OPT_UTC(struct listing_opts),
 };

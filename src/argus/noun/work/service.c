@@ -11,6 +11,7 @@
 #include "argus/show/member.h"
 #include "base/file.h"
 #include "base/message.h"
+#include "base/text.h"
 
 enum { SERVICE_CONFIG_MAX = 512 << 10 };
 
@@ -343,6 +344,7 @@ static const struct column REQUESTS[] = {
     {.title = "say_serve_status", .flags = COLUMN_RIGHT, .draw = service_status},
     {.title = "say_serve_ms", .flags = COLUMN_RIGHT, .key = "took_ms", .as = CELL_NUMBER},
     {.title = "say_serve_tokens", .flags = COLUMN_RIGHT, .draw = service_tokens, .rank = 1},
+    {.title = "say_serve_key", .key = "key", .rank = 3},
 };
 static const struct column APPLICATIONS[] = {
     {.title = "say_name", .flags = COLUMN_FLEX, .least = 12, .key = "name", .style = STYLE_BOLD},
@@ -441,6 +443,29 @@ static int service_deploy(struct cli *cli, void *opts, const struct strv *args, 
 
 /* ---- a service ---- */
 
+/* What it holds and has cost, what is asked of it, and when it sleeps: a line each. */
+static void service_draw_figures(struct cli *cli, const json_t *service)
+{
+    char gpus[32], hours[32], in_flight[32], waiting[32], rate[32], line[256];
+    const char *idle = json_get_str(service, "idle", "0s");
+    text_printf(gpus, "%.4g", json_get_real(service, "gpus", 0));
+    text_printf(hours, "%.2f", json_get_real(service, "gpu_hours", 0));
+    text_printf(in_flight, "%" PRId64, json_get_int(service, "in_flight", 0));
+    text_printf(waiting, "%" PRId64, json_get_int(service, "waiting", 0));
+    text_printf(rate, "%.3g", json_get_real(service, "requests_per_minute", 0));
+    const struct {
+        const char *code, *texts[3];
+    } lines[] = {
+        {"say_service_costs", {gpus, hours, ""}},
+        {"say_service_asked", {in_flight, waiting, rate}},
+        {str_eq(idle, "0s") ? "say_service_stays" : "say_service_sleeps", {idle, "", ""}},
+    };
+    for (size_t i = 0; i < array_len(lines); i++)
+        (void)fprintf(
+            cli->out, "%s\n",
+            msg_fill(cli->term.lang, lines[i].code, lines[i].texts, line, (int)sizeof(line)));
+}
+
 static void service_draw(struct cli *cli, const json_t *service, const struct service_show_opts *o)
 {
     _cleanup_(table_freep) struct table *t = table_new(REPLICAS, array_len(REPLICAS));
@@ -449,6 +474,7 @@ static void service_draw(struct cli *cli, const json_t *service, const struct se
     const json_t *version, *replica;
     (void)fprintf(cli->out, "%s  %s  %s\n", json_get_str(service, "name", ""),
                   member_str(service, "state"), json_get_str(service, "endpoint", ""));
+    service_draw_figures(cli, service);
     json_array_foreach (json_get_array(service, "versions"), i, version)
         json_array_foreach (json_get_array(version, "replicas"), k, replica) {
             json_t *row = json_copy((json_t *)(uintptr_t)replica);
@@ -663,7 +689,10 @@ static const struct command SERVICE_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show a service with its versions and replicas",
-        .text = "Shows each replica with its machine, and the job that is its lease.",
+        .text =
+            "Shows the GPUs that it holds and the GPU-hours of all its leases, the requests under "
+            "way and those of them that wait, when it sleeps, and each replica with its machine "
+            "and the job that is its lease.",
         OPTS(SHOW_OPTS),
         .opts_size = sizeof(struct service_show_opts),
         .run = service_show,

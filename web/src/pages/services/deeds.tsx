@@ -4,7 +4,7 @@ import { signal, type Signal } from "@preact/signals";
 import type { Service, ServiceForm, ServiceVersion } from "../../made/api";
 import { call } from "../../api/client";
 import { useAsk } from "../../api/use";
-import { figure, visible } from "../../base/say";
+import { figure, spanSays, visible } from "../../base/say";
 import { go } from "../../base/url";
 import { Choose, Field } from "../../kit/form";
 import { ask } from "../../kit/over";
@@ -280,11 +280,21 @@ export function removeService(s: Service) {
 }
 
 export function keepVersions(s: Service, done: () => void) {
+    const was = (spanSays(s.idle) && s.idle) || "off";
     const keep = signal<Keep>(s.keep);
+    const idle = signal(was);
+    const after = () => idle.value.trim() || "off";
+    /* What is not changed is not said, unless nothing is changed. */
+    const lines = () => [
+        ...(keep.value !== s.keep || after() === was
+            ? [`argus service keep ${shell(s.name)} --keep ${keep.value}`]
+            : []),
+        ...(after() !== was ? [`argus service idle ${shell(s.name)} --after ${shell(after())}`] : []),
+    ];
     ask({
         title: w("keep_title"),
         act: w("keep_go"),
-        cli: () => `argus service keep ${shell(s.name)} --keep ${keep.value}`,
+        cli: () => lines().join(" && "),
         body: (
             <div class="form in-dialog">
                 <fieldset>
@@ -295,11 +305,20 @@ export function keepVersions(s: Service, done: () => void) {
                         of={keep}
                         choices={KEEPS.map((k) => ({ value: k, says: w(`k_${k}`) }))}
                     />
+                    <Field
+                        label={w("f_idle")}
+                        code="idle"
+                        wide={12}
+                        of={idle}
+                        list={["off", "30m", "2h", "12h"]}
+                        placeholder="off"
+                    />
                 </fieldset>
             </div>
         ),
         does: async () => {
-            await call("PATCH /v1/services/{name}", { path: { name: s.name }, body: { keep: keep.value } });
+            const idled = after() !== was ? { idle: after() } : {};
+            await call("PATCH /v1/services/{name}", { path: { name: s.name }, body: { keep: keep.value, ...idled } });
             done();
         },
         done: w("keep_done"),

@@ -90,6 +90,14 @@ const callCols = (): Col<ServiceRequest>[] => [
     { key: "at", title: w("at"), width: 84, draw: (r) => <Time at={r.at} />, csv: (r) => r.at },
     { key: "user", title: t("user"), width: 96, wide: true, draw: (r) => <Text of={r.user} />, csv: (r) => r.user },
     {
+        key: "key",
+        title: w("by_key"),
+        width: 104,
+        wide: "very",
+        draw: (r) => (r.key ? <code>{visible(r.key)}</code> : <Dash />),
+        csv: (r) => r.key,
+    },
+    {
         key: "path",
         title: w("request"),
         draw: (r) => (
@@ -210,7 +218,6 @@ export function Cost({ of: s }: { of: Service }) {
         { topics: ["services"], about: (id) => id === s.name, every: 60_000 },
     );
     const rows = asked.data?.jobs.filter((j) => isLeaseOf(s.name, j.name));
-    const sum = rows?.reduce((a, j) => a + j.gpu_hours, 0);
     return (
         <Panel
             bare
@@ -231,7 +238,7 @@ export function Cost({ of: s }: { of: Service }) {
                 </div>
                 <div class="fig">
                     <dt>{w("cost_sum")}</dt>
-                    <dd>{sum === undefined ? "–" : gpuHours(sum)}</dd>
+                    <dd>{gpuHours(s.gpu_hours)}</dd>
                 </div>
             </dl>
             {asked.why || !rows ? (

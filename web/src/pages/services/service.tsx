@@ -5,7 +5,7 @@ import type { Reason, Service, ServiceVersion } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { useActs } from "../../base/acts";
-import { figure, num, visible } from "../../base/say";
+import { figure, gpuHours, num, visible } from "../../base/say";
 import { Blank, Pending } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
 import { Head, shell, State, Text, Time } from "../../kit/parts";
@@ -13,6 +13,7 @@ import { t } from "../../words/shared";
 import { deployService, keepVersions, removeService, rollBack, scaleService, stopService, wakeService } from "./deeds";
 import { Calls, Cost, Happened, Traffic } from "./panels";
 import { Endpoint } from "./endpoint";
+import { Keys } from "./keys";
 import { versionOf, versionSays, within } from "./parts";
 import { Replicas, Settings, Versions } from "./versions";
 import { TryIt } from "./tryit";
@@ -36,6 +37,7 @@ function Figures({ of: s }: { of: Service }) {
             <Fig title={w("ready")} value={w("n_ready", s.ready, s.replicas)} />
             <Fig title={w("rate")} value={figure(s.requests_per_minute)} />
             <Fig title={w("in_flight")} value={num(s.in_flight)} />
+            <Fig title={w("waiting")} value={num(s.waiting)} tone={s.waiting > 0 ? "c-warn" : undefined} />
             <Fig title={w("p50")} value={within(s.p50_ms)} />
             <Fig title={w("p95")} value={within(s.p95_ms)} />
             <Fig title={w("p99")} value={within(s.p99_ms)} />
@@ -49,6 +51,7 @@ function Figures({ of: s }: { of: Service }) {
             )}
             <Fig title={w("tokens")} value={figure(s.tokens_per_second)} />
             <Fig title={t("gpus")} value={figure(s.gpus)} />
+            <Fig title={t("gpu_hours")} value={gpuHours(s.gpu_hours)} />
         </dl>
     );
 }
@@ -227,7 +230,10 @@ export function ServicePage({ name }: { name: string }) {
                     <Versions of={s} may={may} again={again} />
                 </div>
                 <div class="cols svc-two svc-left">
-                    <Calls name={s.name} />
+                    <div class="cols">
+                        <Calls name={s.name} />
+                        <Keys name={s.name} may={may} />
+                    </div>
                     <div class="cols">
                         <Cost of={s} />
                         <Settings of={s} change={may ? () => keepVersions(s, again) : undefined} />
