@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* figure.c - any bytes as a page of an exporter and as a file of records: values keep their bounds,
- * and what was read is never beyond the end. */
+/* figure.c - any bytes as a page of an exporter, as one to be pushed, and as a file of records:
+ * values keep their bounds, and what was read is never beyond the end. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/figure/figure_block.h"
+#include "core/figure/remote_write.h"
 #include "fuzz.h"
 
 static void read_page(const uint8_t *data, size_t size)
@@ -18,6 +20,16 @@ static void read_page(const uint8_t *data, size_t size)
         for (int g = 0; g < p->n_gpus; g++)
             assert(p->gpus[g].v[f] == FIGURE_NONE || p->gpus[g].v[f] >= 0);
     free(p);
+}
+
+static void write_page(const uint8_t *data, size_t size)
+{
+    char *page = xstrndup((const char *)data, size);
+    struct buf body = BUF_INIT(1 << 20);
+    const struct remote_write of = {.page = page, .before = page + strlen(page) / 2};
+    assert(remote_write_body(&of, &body, NULL) <= 0);
+    buf_release(&body);
+    free(page);
 }
 
 static void read_records(const uint8_t *data, size_t size)
@@ -34,6 +46,7 @@ static void read_records(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     read_page(data, size);
+    write_page(data, size);
     read_records(data, size);
     return 0;
 }

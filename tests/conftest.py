@@ -50,6 +50,7 @@ SECONDS = {
     "tests/daemon/test_argusd_ray.py": 150,
     "tests/daemon/test_figures.py": 120,
     "tests/daemon/test_pipes.py": 130,
+    "tests/daemon/test_trackers.py": 200,
     "tests/web/test_connection.py": 100,
     "tests/package/test_roots.py": 420,
 }

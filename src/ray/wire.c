@@ -22,6 +22,7 @@
 #include "base/message.h"
 #include "base/str.h"
 
+#define WIRE_TYPE "Content-Type: "
 enum { HEADER_BYTES_MAX = 64 * 1024 };
 
 struct wire {
@@ -48,7 +49,7 @@ struct wire_request {
     char *method, *url, *body, *said;
     char *mail_from, *user, *password;
     struct curl_slist *headers, *mail_to;
-    size_t body_sent;
+    size_t body_len, body_sent;
     usec_t timeout;
     bool is_fresh, is_out_of_reach;
     enum reach reach;
@@ -151,7 +152,7 @@ static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
 static size_t wire_on_mail(char *to, size_t size, size_t n, void *arg)
 {
     struct wire_request *r = arg;
-    size_t left = strlen(r->body) - r->body_sent, take = size * n < left ? size * n : left;
+    size_t left = r->body_len - r->body_sent, take = size * n < left ? size * n : left;
     memcpy(to, r->body + r->body_sent, take);
     r->body_sent += take;
     return take;
@@ -186,6 +187,12 @@ static void wire_set_mail(struct wire_request *r)
     set(r, CURLOPT_READFUNCTION, wire_on_mail);
     set(r, CURLOPT_READDATA, r);
     set(r, CURLOPT_USE_SSL, r->user ? (long)CURLUSESSL_ALL : (long)CURLUSESSL_TRY);
+}
+
+static void wire_set_body(struct wire_request *r)
+{
+    set(r, CURLOPT_POSTFIELDS, str_or(r->body, ""));
+    set(r, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_len);
 }
 
 static void wire_set_options(struct wire_request *r)
@@ -225,7 +232,7 @@ static void wire_set_options(struct wire_request *r)
     if (r->mail_from)
         wire_set_mail(r);
     else if (r->body || str_eq(r->method, "POST"))
-        set(r, CURLOPT_POSTFIELDS, str_or(r->body, ""));
+        wire_set_body(r);
 }
 
 static void wire_start(struct wire_request *r)
@@ -265,19 +272,35 @@ static struct curl_slist *slist_add_header(struct curl_slist *list, const char *
     return longer;
 }
 
+static void wire_copy_body(struct wire_request *r, const struct wire_order *order)
+{
+    if (!order->body)
+        return;
+    r->body_len = order->body_len ? order->body_len : strlen(order->body);
+    r->body = xmalloc(r->body_len + 1);
+    memcpy(r->body, order->body, r->body_len);
+    r->body[r->body_len] = 0;
+}
+
 static void wire_copy_more(struct wire_request *r, const struct wire_order *order)
 {
+    wire_copy_body(r, order);
     r->said = xstrdup(order->said);
     r->mail_from = xstrdup(order->mail_from);
     r->user = xstrdup(order->user);
     r->password = xstrdup(order->password);
     for (size_t i = 0; order->mail_to && i < order->mail_to->n; i++)
         r->mail_to = slist_add(r->mail_to, order->mail_to->v[i]);
-    if (!order->headers)
+    if (!order->headers && !order->type)
         return;
     for (const struct curl_slist *h = r->w->headers; h; h = h->next)
-        r->headers = slist_add(r->headers, h->data);
-    for (size_t i = 0; i < order->headers->n; i++)
+        if (!order->type || !str_starts(h->data, WIRE_TYPE))
+            r->headers = slist_add(r->headers, h->data);
+    if (order->type) {
+        _cleanup_(freep) char *type = xasprintf(WIRE_TYPE "%s", order->type);
+        r->headers = slist_add_header(r->headers, type);
+    }
+    for (size_t i = 0; order->headers && i < order->headers->n; i++)
         r->headers = slist_add_header(r->headers, order->headers->v[i]);
 }
 
@@ -290,7 +313,6 @@ struct wire_request *wire_send(struct wire *w, const struct wire_order *order, w
         .prev = w->last,
         .method = xstrdup(order->method),
         .url = xstrdup(order->url),
-        .body = xstrdup(order->body),
         .timeout = order->timeout,
         .is_fresh = order->is_fresh,
         .reach = order->reach > w->reach ? order->reach : w->reach,
@@ -489,7 +511,7 @@ static void wire_add_header(struct wire *w, const char *text)
 static void add_headers(struct wire *w, const char *token)
 {
     wire_add_header(w, "Accept: application/json");
-    wire_add_header(w, "Content-Type: application/json");
+    wire_add_header(w, WIRE_TYPE "application/json");
     wire_add_header(w, "Expect:"); /* none: Ray's server does not answer it */
     if (!token)
         return;

@@ -36,6 +36,7 @@ struct wire_order {
     const char *method;
     const char *url;
     const char *body; /* JSON, NULL = none */
+    size_t body_len;  /* of one that may hold NUL; 0: up to its NUL */
     usec_t timeout;   /* of the whole request, from the moment that it is started */
     size_t max_bytes; /* of the reply's body */
     bool is_fresh;    /* not over a kept connection, which the peer may just be closing */
@@ -44,6 +45,7 @@ struct wire_order {
     /* "Name: value", beside ours; each up to its first control character: a value may be a user's,
      * and what stands behind a line break in it would be a header, or a request, of his own. */
     const struct strv *headers;
+    const char *type;      /* of the body, in place of application/json */
     const char *said;      /* in sentences in place of the URL, which may hold a key */
     const char *mail_from; /* then it is a mail: body is the whole message */
     const struct strv *mail_to;

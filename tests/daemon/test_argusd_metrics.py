@@ -68,8 +68,8 @@ class Training:
         return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def cli(argusd, *args):
-    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
+def cli(argusd, *args, token="user"):
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens[token], "LANG": "C.UTF-8"}
     env["COLUMNS"] = "80"
     argv = [PROGRAMS["argus"], *args]
     return subprocess.run(argv, env=env, check=True, capture_output=True, text=True, timeout=240).stdout
@@ -79,9 +79,8 @@ def lane(argusd, job):
     """(goodput, lane) of a job, as Prometheus reads it; None while it has none."""
     page = argusd.call("GET", "/metrics").body.decode()
     found = re.search(rf'^argus_job_lane_info{{lane="(\d+)",id="{job}",.*}} 1$', page, re.M)
-    if not found:
-        return None
-    return float(re.search(rf'^argus_job_goodput_ratio{{lane="{found[1]}"}} (\S+)$', page, re.M)[1]), found[1]
+    ratio = found and re.search(rf'^argus_job_goodput_ratio{{lane="{found[1]}"}} (\S+)$', page, re.M)
+    return (float(ratio[1]), found[1]) if ratio else None
 
 
 def test_a_row_tells_the_reward_and_when_it_ends(argusd):

@@ -3,6 +3,7 @@
 what a Ray 2.60.0 and a 2.51.1 wrote; what a page says comes to the job, to the routes and over a restart."""
 
 import contextlib
+import re
 import sqlite3
 import time
 
@@ -64,8 +65,31 @@ def test_a_job_has_the_use_of_its_own_gpus(world):
     for s in page["series"]:
         assert s["mean_of_all"] == pytest.approx(last[s["node"], s["gpu"]])
         assert 0 < s["mem_used_max_bytes"] < s["mem_total_bytes"]
+    check_lane(world, job, held)
     gate.touch()
     world.argusd.wait_over(job)
+    assert job not in metrics(world) and "argus_job_gpus{" not in metrics(world), "its series end with it"
+
+
+def metrics(world):
+    return world.argusd.call("GET", "/metrics").body.decode()
+
+
+def check_lane(world, job, held):
+    """Prometheus reads the same of its GPUs, by the lane of the job and not by its id."""
+    used, total = (
+        [world.told(node, f"gpu_mem_{what}_bytes")[gpu][-1] for node, gpu in held] for what in ("used", "total")
+    )
+    use = [world.told(node)[gpu][-1] for node, gpu in held]
+    page = metrics(world)
+    (lane,) = re.findall(rf'^argus_job_lane_info{{lane="(\d+)",id="{job}",.*}} 1$', page, re.M)
+    told = dict(re.findall(rf'^argus_job_(gpu\w+){{lane="{lane}"}} (\S+)$', page, re.M))
+    assert float(told["gpus"]) == 2
+    assert float(told["gpu_use_ratio"]) == pytest.approx(sum(use) / 2, abs=0.01)
+    assert float(told["gpu_memory_used_bytes"]) == pytest.approx(sum(used), rel=1e-6)
+    fullest = max(u / t for u, t in zip(used, total, strict=True))
+    assert float(told["gpu_memory_fullest_ratio"]) == pytest.approx(fullest, rel=1e-6)
+    assert "\nargus_jobs_without_lane 0\n" in page
 
 
 def test_what_was_told_is_there_after_a_restart(world):

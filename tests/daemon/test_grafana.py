@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboards of deploy/observe/grafana: what Grafana loads them by, and every query against a real Prometheus that
-scrapes argusd and, found through argusd, a machine's page as a real Ray wrote it."""
+"""The dashboards of deploy/observe/grafana: what Grafana loads them by, its own types, and every query against a real
+Prometheus that scrapes argusd and, found through argusd, a machine's page as a real Ray wrote it.
 
+GRAFANA_URL=http://admin:PASSWORD@HOST:3000 loads them into a real Grafana, too: no package of one was found."""
+
+import base64
 import http.server
 import json
+import os
 import pathlib
 import re
 import subprocess
+import sys
 import threading
+import urllib.parse
+import urllib.request
 import xml.etree.ElementTree
 
 import pytest
@@ -21,6 +28,7 @@ from argusd import Argusd, needs_argusd, until
 
 pytestmark = [needs_argusd, pytest.mark.timeout(300)]
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 GRAFANA = OBSERVE / "grafana"
 FILES = sorted((GRAFANA / "dashboards").glob("*.json"))
 RAY_PAGE = pathlib.Path(__file__).resolve().parents[1] / "golden/figures/ray-2.60.0-worker.prom"
@@ -107,6 +115,34 @@ def test_dashboards_are_whole():
             assert len(set(refs)) == len(refs) and all(t["legendFormat"] for t in p["targets"])
 
 
+def typed(place, boards):
+    """What Grafana's own types (@grafana/schema, a package of web/) say of {name: dashboard}: lines of the compiler."""
+    sys.path.insert(0, str(ROOT / "tools/web"))
+    import weblib
+
+    node = weblib.ready()
+    (place / "node_modules").symlink_to(os.readlink(weblib.LINK))
+    for name, board in boards.items():
+        text = (
+            f"import type {{ Dashboard }} from '@grafana/schema';\nexport const d: Dashboard =\n{json.dumps(board)};\n"
+        )
+        (place / f"{name}.ts").write_text(text)
+    compiler = [os.path.join(node, "bin/node"), "node_modules/typescript/bin/tsc", "--noEmit", "--strict"]
+    compiler += ["--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler", "--target", "es2022"]
+    compiler += ["--pretty", "false"]
+    done = subprocess.run([*compiler, *(f"{name}.ts" for name in boards)], cwd=place, capture_output=True, text=True)
+    assert (done.returncode == 0) == (not done.stdout), done
+    return done.stdout.splitlines()
+
+
+def test_dashboards_fit_grafanas_own_types(tmp_path):
+    boards = {f.stem: json.loads(f.read_text()) for f in FILES}
+    wrong = json.loads(json.dumps(boards["argus-jobs"]))
+    del wrong["panels"][0]["gridPos"]["h"]
+    told = typed(tmp_path, {**boards, "wrong": wrong})
+    assert told and all(line.startswith(("wrong.ts", " ")) for line in told), told
+
+
 def test_provisioning_names_what_is_there():
     (provider,) = yaml.safe_load((GRAFANA / "provisioning/dashboards/argus.yaml").read_text())["providers"]
     (source,) = yaml.safe_load((GRAFANA / "provisioning/datasources/argus.yaml").read_text())["datasources"]
@@ -117,8 +153,8 @@ def test_provisioning_names_what_is_there():
 
 
 def training(argusd):
-    """A job that goes on and has told of steps."""
-    made = Training(argusd)
+    """A job that goes on, holds a GPU and has told of steps."""
+    made = Training(argusd, n_gpus_per_node=1)
     made.steps(1, 2)
     made.until_step(2)
     return made
@@ -156,6 +192,41 @@ def test_every_query_has_data(argusd, prometheus):
         raise AssertionError(f"without data: {list(left)}") from None
     live.let_go()
     argusd.wait_over(live.id)
+
+
+def grafana_ask(url, path, body=None, method=None):
+    parts = urllib.parse.urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    head = {"Content-Type": "application/json"}
+    if parts.username:
+        key = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        head["Authorization"] = "Basic " + base64.b64encode(key.encode()).decode()
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        f"{parts.scheme}://{host}{parts.path.rstrip('/')}{path}", data, head, method=method
+    )
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return json.load(reply)
+
+
+@pytest.mark.skipif(
+    "GRAFANA_URL" not in os.environ, reason="GRAFANA_URL names no Grafana (http://USER:PASSWORD@HOST:PORT)"
+)
+def test_a_real_grafana_loads_them():
+    """It takes each dashboard, and gives back the panels and queries that it was given. What was there under these
+    names is replaced, and is removed afterwards."""
+    url = os.environ["GRAFANA_URL"]
+    for f in FILES:
+        board = json.loads(f.read_text())
+        made = grafana_ask(url, "/api/dashboards/db", {"dashboard": {**board, "id": None}, "overwrite": True})
+        try:
+            assert (made["status"], made["uid"]) == ("success", board["uid"]), made
+            kept = grafana_ask(url, f"/api/dashboards/uid/{board['uid']}")["dashboard"]
+            shown = [(p["title"], [t["expr"] for t in p["targets"]]) for p in kept["panels"]]
+            assert shown == [(p["title"], [t["expr"] for t in p["targets"]]) for p in board["panels"]]
+            assert [v["name"] for v in kept["templating"]["list"]] == [v["name"] for v in board["templating"]["list"]]
+        finally:
+            grafana_ask(url, f"/api/dashboards/uid/{board['uid']}", method="DELETE")
 
 
 def test_each_dashboard_is_drawn_without_a_grafana(argusd, prometheus, tmp_path):

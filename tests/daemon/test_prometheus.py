@@ -2,6 +2,7 @@
 """argusd as Prometheus sees it: the page by promtool, the shipped rules by promtool's own tests, and a real Prometheus,
 started by deploy/observe/up, that scrapes argusd with a token."""
 
+import contextlib
 import json
 import pathlib
 import re
@@ -13,6 +14,8 @@ import pytest
 import yaml
 from fakeray import FakeRay
 from ports import free_port
+from programs import PROGRAMS
+from receiver import Receiver
 
 from argusd import PATIENCE, Argusd, needs_argusd, until
 
@@ -134,13 +137,88 @@ def test_a_real_prometheus_scrapes_argusd(argusd, prometheus):
     assert prometheus.value("argus_build_info") == 1
     assert prometheus.value('argus_jobs_ended_total{state="FAILED"}') == 1
     rules = [r for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]]
-    assert len(rules) == 22
+    assert len(rules) == 25
     until(
         lambda: all(r["health"] == "ok" for g in prometheus.get("/api/v1/rules")["groups"] for r in g["rules"]),
         "every rule was evaluated",
     )
     total = until(lambda: prometheus.value("cluster:argus_gpus:sum"), "a recorded series is there")
     assert total == prometheus.value("sum(argus_gpus)")
+
+
+@contextlib.contextmanager
+def receiver(where):
+    """A Prometheus that scrapes nothing and takes what is pushed."""
+    listen = f"127.0.0.1:{free_port()}"
+    up = [OBSERVE / "up", "--argusd", "none", "--dir", where, "--listen", listen]
+    got = subprocess.run(up, capture_output=True, text=True)
+    assert got.returncode == 0, got
+    try:
+        yield Prometheus(f"http://{listen}")
+    finally:
+        subprocess.run([OBSERVE / "down", where], check=True)
+
+
+def pushing(url, **keys):
+    told = {"url": url, "every": "1s", "instance": "pushed", **keys}
+    return f"remote_write: {json.dumps(told)}"
+
+
+def test_a_real_prometheus_takes_what_argusd_pushes(tmp_path):
+    """All series of the page, with the labels of a scrape; those of a job end with it, and do not live on."""
+    with (
+        receiver(tmp_path / "d") as p,
+        FakeRay() as ray,
+        Argusd(tmp_path, ray.url, pushing(f"{p.url}/api/v1/write")) as argusd,
+    ):
+        gate = argusd.root / "common/gate"
+        job = argusd.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", n_gpus_per_node=1)
+        argusd.wait_state(job, "RUNNING")
+        join = f'argus_job_gpus * on (instance, lane) group_left (id) argus_job_lane_info{{id="{job}"}}'
+        assert until(lambda: p.value(join), "the GPUs of the job are there") == 1
+        assert p.value('argus_build_info{job="argusd",instance="pushed"}') == 1
+        # What failed is in the page before this one: a page that was taken says so.
+        assert p.value("argus_remote_write_failures_total") == 0
+        series = set(re.findall(r"^(\w+)[{ ]", page(argusd), re.M))
+        assert {"argus_jobs", "argus_job_wait_seconds_bucket", "process_open_fds"} <= series
+        until(lambda: series <= set(p.get("/api/v1/label/__name__/values")), "all that the page has is there")
+        gate.touch()
+        argusd.wait_over(job)
+        until(lambda: p.value('argus_jobs_ended_total{state="SUCCEEDED"}') == 1, "its end is there")
+        until(lambda: p.value("argus_job_lane_info") is None, "its lane has ended, and not by five minutes of silence")
+        assert p.value("argus_build_info") == 1
+
+
+def test_a_push_that_is_not_taken_costs_nothing(tmp_path):
+    with Receiver() as other, FakeRay() as ray:
+        keys = {"token": "PUSH", "secrets_of": "user/admin"}
+        with Argusd(tmp_path, ray.url, pushing(f"http://127.0.0.1:{other.port}/write", **keys)) as argusd:
+            told = lambda what: float(re.search(rf"^argus_remote_write_{what}_total (\S+)$", page(argusd), re.M)[1])  # noqa: E731
+            until(lambda: told("failures") >= 1, "its secret is not there yet")
+            assert not other.seen
+            other.answer = (400, b"out of order sample")
+            assert argusd.call("PUT", "/v1/secrets/PUSH", {"value": "a-token-of-the-receiver"}).status == 201
+            until(lambda: other.seen, "it was asked")
+            was = told("failures")
+            until(lambda: told("failures") > was, "the refusal is counted")
+            other.answer = (204, b"")
+            until(lambda: told("pages") >= 1, "and it goes on")
+            path, head, body = other.got[0]
+            assert (path, head["Authorization"]) == ("/write", "Bearer a-token-of-the-receiver")
+            assert (head["Content-Type"], head["Content-Encoding"]) == ("application/x-protobuf", "snappy")
+            assert head["X-Prometheus-Remote-Write-Version"] == "0.1.0" and b"argus_build_info" in body
+            assert argusd.said().count("metrics could not be pushed") == 1, "it was failing once"
+            assert argusd.wait_over(argusd.submit("true"))["state"] == "SUCCEEDED"
+
+
+def test_remote_write_is_checked(tmp_path):
+    argusd = Argusd(tmp_path, "http://127.0.0.1:1", "remote_write: {url: 'ftp://h/', token: T}")
+    argusd.root.mkdir()
+    argusd.write_config()
+    check = [PROGRAMS["argusd"], "--check", "--config", argusd.config]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "does not begin with http://" in done.stderr and "remote_write.secrets_of" in done.stderr, done
 
 
 def test_targets_are_the_machines_that_have_a_page(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trackers for tests: a real MLflow server, a way to it that can be spoilt, a W&B server's answers, and what is read
-back from W&B's and TensorBoard's files by their own libraries.
+"""Trackers for tests: a real MLflow server, a way to it that can be spoilt, the answers of a W&B and of a SwanLab
+server, and what is read back from W&B's, TensorBoard's and SwanLab's files by their own libraries.
 
     with MLflow(tmp) as mlflow, Way(mlflow.port) as way:
         way.how = "refuse"        pass, refuse, hang, error
@@ -39,12 +39,12 @@ def packages(env="trackers"):
     return path / "bin/python", site
 
 
-def link_packages(common):
+def link_packages(common, env="trackers"):
     """The trackers' packages below a shared root. The directory itself may be no link that leads off the root."""
-    place = common / "packages"
+    place = common / f"packages-{env}"
     if not place.exists():
         place.mkdir(parents=True)
-        for thing in packages()[1].iterdir():
+        for thing in packages(env)[1].iterdir():
             (place / thing.name).symlink_to(thing)
     return place
 
@@ -201,7 +201,9 @@ class WandbStand:
                 kept["lines"][history.get("offset", 0) + i] = json.loads(line)
 
 
-class _Wandb(http.server.BaseHTTPRequestHandler):
+class _Answers(http.server.BaseHTTPRequestHandler):
+    """JSON, to the server's `bed`."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
@@ -226,6 +228,8 @@ class _Wandb(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+
+class _Wandb(_Answers):
     def do_PUT(self):
         self.body()
         self.reply({})
@@ -244,6 +248,69 @@ class _Wandb(http.server.BaseHTTPRequestHandler):
             bed.stream(self.path.split("/")[-2], json.loads(data))
             return self.reply({"limits": {}})
         return self.reply({})
+
+
+class SwanlabStand:
+    """What SwanLab's client asks of a server (seen with swanlab 0.10.3), and what it sent: runs by their id."""
+
+    KEY = "s" * 20
+
+    def __init__(self):
+        self.runs, self.lock = {}, threading.Lock()
+
+    def __enter__(self):
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Swanlab)
+        self.http.daemon_threads = True
+        self.http.bed = self
+        self.port = self.http.server_port
+        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.http.server_close()
+
+    def begin(self, told):
+        run = {"steps": {}, "state": None, "name": told["name"], "group": told.get("cluster")}
+        with self.lock:
+            is_new = told["cuid"] not in self.runs
+            self.runs.setdefault(told["cuid"], run)
+        made = {"cuid": told["cuid"], "slug": told["cuid"], "name": told["name"], "createdAt": told["createdAt"]}
+        return made, 201 if is_new else 200
+
+    def take(self, told):
+        with self.lock:
+            for row in told["metrics"] if told["type"] == "scalar" else ():
+                self.runs[told["experimentId"]]["steps"].setdefault(row["index"], {})[row["key"]] = row["data"]
+
+    def tell(self, run, **what):
+        with self.lock:
+            self.runs[run] |= what
+
+
+class _Swanlab(_Answers):
+    def do_GET(self):
+        project = {"cuid": "P", "name": self.path.rpartition("/")[2], "path": self.path.removeprefix("/api/project")}
+        more = {"visibility": "PRIVATE", "group": {"username": "u"}, "_count": {"experiments": 0}}
+        self.reply({**project, **more} if self.path.startswith("/api/project/") else {})
+
+    def do_PUT(self):
+        told = json.loads(self.body() or b"{}")
+        run, what = self.path.split("/")[-2:]
+        if what in ("state", "profile"):  # the client begins with the latter once it knows its run
+            self.server.bed.tell(run, state=told.get("state", "RUNNING"))
+        self.reply({})
+
+    def do_POST(self):
+        told, bed = json.loads(self.body() or b"{}"), self.server.bed
+        if self.path.endswith("/login/api_key"):
+            self.reply({"sid": "s", "expiredAt": "2100-01-01T00:00:00.000Z", "userInfo": {"username": "u"}})
+        elif self.path.endswith("/experiment"):
+            self.reply(*bed.begin(told))
+        else:
+            if self.path.endswith("/house/metrics"):
+                bed.take(told)
+            self.reply({})
 
 
 READ_WANDB = r"""
@@ -270,10 +337,29 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 board = EventAccumulator(sys.argv[1]); board.Reload()
 print(json.dumps({k: [(e.step, e.value) for e in board.Scalars(k)] for k in board.Tags()["scalars"]}))
 """
+READ_SWANLAB = r"""
+import json, sys
+from swanlab.proto.swanlab.record.v1 import record_pb2
+from swanlab.proto.swanlab.run.v1 import run_pb2
+from swanlab.sdk.internal.core_python.store import DataStoreReader
+out, reader = {"steps": {}, "lines": 0, "state": None}, DataStoreReader()
+reader.open(sys.argv[1])
+for raw in reader:
+    r = record_pb2.Record(); r.ParseFromString(raw)
+    if r.HasField("start"):
+        out |= {"id": r.start.id, "project": r.start.project, "name": r.start.name, "group": r.start.group}
+    elif r.HasField("scalar"):
+        out["steps"].setdefault(r.scalar.step, {})[r.scalar.key] = r.scalar.value.number
+    elif r.HasField("log"):
+        out["lines"] += 1
+    elif r.HasField("finish"):
+        out["state"] = run_pb2.RunState.Name(r.finish.state)
+print(json.dumps(out))
+"""
 
 
-def read_back(script, path):
-    python, _ = packages()
+def read_back(script, path, env="trackers"):
+    python, _ = packages(env)
     done = subprocess.run([python, "-c", script, path, LIB], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -212,6 +212,7 @@ def probe_modules(name):
         "schema": ["schemathesis"],
         "jupyter": ["jupyterlab", "ipykernel", "jupyter_client", "websocket"],
         "trackers": ["mlflow", "wandb", "tensorboard"],
+        "swanlab": ["swanlab"],
     }
     return own.get(name, ["ray", "torch", "transformers", "verl"])
 

@@ -2,10 +2,14 @@
 /* metrics.c - GET /metrics: argusd, its jobs and its machines, for Prometheus, and GET
  * /v1/prometheus/targets: where Ray's own pages are, for its HTTP service discovery.
  *
- * Ids that change (a start of Ray on a node) stand in `_info` series alone. A list of targets that
- * is not whole yet is 503: Prometheus then keeps the last one, and drops what a shorter one lacks.
+ * Ids that change (a job, a start of Ray on a node) stand in `_info` series alone. A list of
+ * targets that is not whole yet is 503: Prometheus then keeps the last one, and drops what a
+ * shorter one lacks.
  */
+#include "argusd/api/metrics.h"
+
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +27,7 @@
 #include "http/expo.h"
 #include "http/proxy/proxy.h"
 
-enum { PAGE_MAX = 8 << 20, STAT_MAX = 1024 };
+enum { STAT_MAX = 1024 };
 
 /* ---- the process ---- */
 
@@ -72,6 +76,90 @@ static void put_process(struct buf *out, const struct api *a)
              (double)a->started_at / 1e6);
 }
 
+/* ---- the GPUs of live jobs ---- */
+
+/* What a job does with the GPUs it holds now. NaN: not told lately. */
+struct lane_gpus {
+    double gpus, use, mem_used, mem_fullest;
+};
+
+/* Memory of all GPUs of a lease together, and the share of the fullest one. A GPU of which nothing
+ * is told adds nothing. */
+static void lane_read_memory(const struct figures *fs,
+                             const struct gang_node *node,
+                             struct lane_gpus *ret)
+{
+    for (int gpu = 0; gpu < GANG_GPUS_MAX; gpu++) {
+        if (!(node->gpus >> gpu & 1))
+            continue;
+        double used = figures_now(fs, node->name, FIGURE_GPU_MEM_USED, gpu);
+        double total = figures_now(fs, node->name, FIGURE_GPU_MEM_TOTAL, gpu);
+        if (!isnan(used))
+            ret->mem_used = isnan(ret->mem_used) ? used : ret->mem_used + used;
+        if (total > 0) /* fmax() leaves out what is not told */
+            ret->mem_fullest = fmax(ret->mem_fullest, used / total);
+    }
+}
+
+static struct lane_gpus lane_read(const struct figures *fs, const struct job *j)
+{
+    const double none = (double)NAN;
+    struct lane_gpus made = {
+        .gpus = j->gang.n ? demand_gpus(&j->demand) : 0,
+        .use = figures_gang_use(fs, j->id, &j->gang, FIGURES_FRESH).last,
+        .mem_used = none,
+        .mem_fullest = none,
+    };
+    for (size_t i = 0; i < j->gang.n; i++)
+        lane_read_memory(fs, &j->gang.v[i], &made);
+    return made;
+}
+
+/* One family: the same member of each lane that has it. */
+static void put_lane_figure(struct expo *e, const struct lane_gpus *of, size_t lanes, size_t member)
+{
+    char number[24];
+    for (size_t i = 0; i < lanes; i++) {
+        double value;
+        memcpy(&value, (const char *)&of[i] + member, sizeof(value));
+        text_printf(number, "%zu", i + 1);
+        if (of[i].gpus > 0 && !isnan(value))
+            EXPO_PUT(e, value, {"lane", number});
+    }
+}
+
+/* By lane, as the goodput is (jobs/lanes.h): job_lane_info says which job that is. */
+static void put_lanes_gpus(struct expo *e, const struct api *a)
+{
+    static const struct {
+        const char *name, *help;
+        size_t member;
+    } families[] = {
+        {"job_gpus", "GPUs that a live job holds.", offsetof(struct lane_gpus, gpus)},
+        {"job_gpu_use_ratio",
+         "Mean use of the GPUs of a live job, its own part of those that it shares.",
+         offsetof(struct lane_gpus, use)},
+        {"job_gpu_memory_used_bytes",
+         "Memory in use on all GPUs of a live job together, by whichever job.",
+         offsetof(struct lane_gpus, mem_used)},
+        {"job_gpu_memory_fullest_ratio",
+         "Memory in use on the fullest GPU of a live job, as a share of what that GPU has.",
+         offsetof(struct lane_gpus, mem_fullest)},
+    };
+    size_t lanes = 0;
+    const struct live *l;
+    for (size_t pos = 0; jobs_next_lane(a->jobs, &pos);)
+        lanes = pos;
+    struct lane_gpus *of = xcalloc(lanes + 1, sizeof(*of));
+    for (size_t pos = 0; (l = jobs_next_lane(a->jobs, &pos));)
+        of[pos - 1] = lane_read(a->figures, l->job);
+    for (size_t i = 0; i < array_len(families); i++) {
+        expo_family(e, EXPO_GAUGE, families[i].name, families[i].help);
+        put_lane_figure(e, of, lanes, families[i].member);
+    }
+    free(of);
+}
+
 /* ---- machines ---- */
 
 static void put_node_gpus(struct expo *e, const struct api *a, const struct cluster_node *n)
@@ -116,31 +204,37 @@ static void put_cluster(struct expo *e, const struct api *a)
              store_is_failing(a->store));
 }
 
-static void api_metrics(struct http_req *req, void *app)
+void metrics_page(const struct api *a, const struct access_who *who, struct buf *out)
 {
-    struct api *a = app;
-    struct buf out = BUF_INIT(PAGE_MAX);
-    struct expo e = {.out = &out, .prefix = a->settings->prefix};
-    struct access_who who;
+    struct expo e = {.out = out, .prefix = a->settings->prefix};
     expo_family(&e, EXPO_GAUGE, "build_info", "1; the version of argusd.");
     EXPO_PUT(&e, 1, {"version", ARGUS_VERSION}, {"commit", ARGUS_COMMIT},
              {"cluster", a->settings->cluster});
-    put_process(&out, a);
+    put_process(out, a);
     expo_one(&e, EXPO_COUNTER, "jobs_submitted_total", "Jobs that were ever submitted.",
              (double)idset_count(a->used));
-    jobs_put_metrics(a->jobs, &e);
+    jobs_put_metrics(a->jobs, who, &e);
+    put_lanes_gpus(&e, a);
     put_nodes(&e, a);
     put_cluster(&e, a);
     http_metrics(a->http, &e);
     proxy_metrics(a->proxy, &e);
     tails_put_metrics(a->tails, &e);
+    a->put_metrics(a, who, &e);
+}
+
+static void api_metrics(struct http_req *req, void *app)
+{
+    struct api *a = app;
+    struct buf out = BUF_INIT(METRICS_PAGE_MAX);
+    struct access_who who;
     people_who(a->people, http_req_principal(req), &who);
-    a->put_metrics(a, &who, &e);
+    metrics_page(a, &who, &out);
     if (out.failed) {
         struct err err = {0};
         (void)message_refuse(
             &err, ERR_INTERNAL, "metrics_page_large",
-            MESSAGE_ARGS(MESSAGE_NUM("most", PAGE_MAX >> 20))); /* only fills err */
+            MESSAGE_ARGS(MESSAGE_NUM("most", METRICS_PAGE_MAX >> 20))); /* only fills err */
         api_fail(req, &err, 0);
     } else {
         http_reply(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out, 0);
@@ -198,7 +292,7 @@ static bool put_targets(struct jout *j, const struct api *a, const struct cluste
 static void api_targets(struct http_req *req, void *app)
 {
     struct api *a = app;
-    struct buf out = BUF_INIT(PAGE_MAX);
+    struct buf out = BUF_INIT(METRICS_PAGE_MAX);
     struct jout j = jout_begin(&out);
     size_t n;
     const struct cluster_node *v = cluster_nodes(a->cluster, &n);

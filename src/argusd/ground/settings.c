@@ -88,6 +88,19 @@ static const struct field keys[] = {
      .doc = "tokens that one answer may have"},
     {"second_opinion.timeout", FIELD_SPAN, AT(second_timeout), "60s", 1, 600,
      .doc = "how long argusd waits for an answer"},
+    {"remote_write.url", FIELD_STR, AT(write_url),
+     .doc = "where what /metrics has is pushed to, by Prometheus' remote write: "
+            "http(s)://HOST:PORT/api/v1/write; for a Prometheus that cannot reach argusd"},
+    {"remote_write.every", FIELD_SPAN, AT(write_every), "15s", 1, 300,
+     .doc = "time between two pushes"},
+    {"remote_write.token", FIELD_STR, AT(write_token),
+     .doc = "name of the secret that is sent as Authorization: Bearer"},
+    {"remote_write.secrets_of", FIELD_STR, AT(write_secrets_of),
+     .doc = "owner of that secret: user/NAME or project/NAME"},
+    {"remote_write.ca_file", FIELD_STR, AT(write_ca_file),
+     .doc = "PEM file of the certificate authority of that server"},
+    {"remote_write.instance", FIELD_STR, AT(write_instance),
+     .doc = "label instance of what is pushed; default: the name of this machine"},
     {"ops.approvals", FIELD_INT, AT(ops_approvals), "0", 0, 5,
      .doc =
          "how many admins, besides the one who made it, must approve a plan before it is applied"},
@@ -529,6 +542,20 @@ static void check_second(const struct settings *s, const struct node *root, stru
         settings_complain(root, ps, at, "second_secrets_of", MESSAGE_NO_ARGS);
 }
 
+static void check_write(const struct settings *s, const struct node *root, struct problems *ps)
+{
+    static const char at[] = "remote_write";
+    const char *url = s->write_url;
+    if (!url)
+        return;
+    if (!str_starts(url, "http://") && !str_starts(url, "https://"))
+        settings_complain(root, ps, at, "alert_url_http", MESSAGE_NO_ARGS);
+    if (strpbrk(url, " \r\n\t"))
+        settings_complain(root, ps, at, "alert_url_blank", MESSAGE_NO_ARGS);
+    if (s->write_token && !s->write_secrets_of)
+        settings_complain(root, ps, at, "write_secrets_of", MESSAGE_NO_ARGS);
+}
+
 /* What can be mended while argusd runs is no error, but said. */
 static void check_key(const struct node *root,
                       struct problems *ps,
@@ -574,6 +601,7 @@ static void check_together(struct settings *s, const struct node *root, struct p
     check_trackers(s, root, ps);
     check_agent(s, root, ps);
     check_second(s, root, ps);
+    check_write(s, root, ps);
     if (!s->proxies.n) {
         strv_add(&s->proxies, "127.0.0.1");
         strv_add(&s->proxies, "::1");

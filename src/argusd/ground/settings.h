@@ -91,6 +91,9 @@ struct settings {
     int64_t second_per_hour, second_tokens_per_day, second_answer_tokens;
     usec_t second_timeout;
     double second_below;
+    char *write_url, *write_token, *write_secrets_of, *write_ca_file, *write_instance; /* where the
+        page of metrics is pushed to; no URL: nowhere */
+    usec_t write_every;
     char *shepherd, *hook; /* NULL: beside argusd */
 
     char *text; /* the file, for the copy in each job's directory */

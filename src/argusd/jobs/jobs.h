@@ -29,6 +29,7 @@ enum live_slot {
     LIVE_FORESIGHT, /* jobs/foresight.c */
     LIVE_RECLAIM,   /* jobs/queue.c */
     LIVE_SAVES,     /* jobs/queue.c */
+    LIVE_LANE,      /* jobs/lanes.c */
     LIVE_TRIAL,     /* launch/trials.c */
     LIVE_SENDER,    /* watch/sender.c */
     LIVE_STOPPER,   /* watch/stopper.c */
@@ -257,8 +258,14 @@ void jobs_eta(const struct live *l, usec_t *ret_p50, usec_t *ret_p90);
 void jobs_block(struct jobs *js, const char *code, const char *text);
 const struct reason *jobs_blocked(const struct jobs *js);
 struct expo;
-/* Jobs by state, ends, restarts, waits, passes of the scheduler, GPUs and queues of pools. */
-void jobs_put_metrics(const struct jobs *js, struct expo *e);
+struct access_who;
+/* Jobs by state, ends, restarts, waits, passes of the scheduler, GPUs and queues of pools. Jobs
+ * that hold GPUs have their lanes (lanes.h) from then on; which job is in one is told of those that
+ * `who` may see. */
+void jobs_put_metrics(const struct jobs *js, const struct access_who *who, struct expo *e);
+/* The live jobs that have a lane, from *pos = 0 on; *pos is then the number of its lane. NULL: that
+ * was the last. */
+const struct live *jobs_next_lane(const struct jobs *js, size_t *pos);
 /* How past forecasts came true: a copy, for whoever looks ahead himself. */
 struct forecast_error *jobs_forecast_error(const struct jobs *js);
 /* Learnt spans of running; 0 where nothing is known. */

@@ -122,7 +122,26 @@ static double oldest_wait(const struct jobs *js)
     return (double)(now - oldest) / 1e6;
 }
 
-void jobs_put_metrics(const struct jobs *js, struct expo *e)
+/* Each job that holds GPUs has a lane while there are some; how many have none is told. */
+static void put_lanes(const struct jobs *js, const struct access_who *who, struct expo *e)
+{
+    size_t without = 0;
+    struct live *l;
+    for (size_t pos = 0; (l = jobs_next_placed(js, &pos));)
+        if (!l->over && demand_gpus(&l->job->demand) > 0)
+            without += !lanes_join(js->lanes, l);
+    lanes_put(js->lanes, who, e);
+    expo_one(e, EXPO_GAUGE, "jobs_without_lane",
+             "Jobs that hold GPUs and of which nothing is told, since every lane is taken.",
+             (double)without);
+}
+
+const struct live *jobs_next_lane(const struct jobs *js, size_t *pos)
+{
+    return lanes_next(js->lanes, pos);
+}
+
+void jobs_put_metrics(const struct jobs *js, const struct access_who *who, struct expo *e)
 {
     const struct jobs_counts *seen = &js->seen;
     expo_family(e, EXPO_GAUGE, "jobs", "Jobs that are not over, by state.");
@@ -146,7 +165,7 @@ void jobs_put_metrics(const struct jobs *js, struct expo *e)
              "GPU time that the last attempts of jobs that ended held.", seen->gpu_seconds);
     expo_family(e, EXPO_HISTOGRAM, "scheduler_pass_seconds", "One pass of the scheduler.");
     expo_spans_put(e, &seen->passes, NULL, 0);
-    lanes_put(js->lanes, e);
+    put_lanes(js, who, e);
     put_pools(js, e);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lanes.c - see lanes.h.
  *
- * A lane is found by a walk: those that live at the same time and tell of steps are a few hundred,
- * and each tells once a second at most. */
+ * A job remembers its lane, so that a page of thousands of jobs walks each list once; a free lane
+ * is found by a walk, once in the life of a job. */
 #include "argusd/jobs/lanes.h"
 
 #include <stdlib.h>
@@ -11,13 +11,19 @@
 
 struct lane {
     const struct live *l; /* NULL: free */
+    bool has_steps;       /* the job has told of some, and the two below are known */
     double useful_s, ratio;
 };
 
 struct lanes {
     struct lane *v;
-    size_t n;                       /* lanes there were at once, so far */
+    size_t n, taken;                /* lanes there were at once, so far; those that have a job */
     double ended_useful_s, ended_s; /* of jobs that are over: of these, and held by them */
+};
+
+/* What a job keeps. */
+struct lane_place {
+    size_t number; /* from 1; 0: it has none */
 };
 
 struct lanes *lanes_new(void)
@@ -33,36 +39,49 @@ void lanes_free(struct lanes *ls)
     free(ls);
 }
 
-/* The lane of l, or for NULL the first lane that is free; NULL: there is none. A few hundred jobs
- * run. */
+/* NULL: it has none. */
 static struct lane *lanes_find(const struct lanes *ls, const struct live *l)
 {
-    for (size_t i = 0; i < ls->n; i++)
-        if (ls->v[i].l == l)
+    const struct lane_place *place = live_kept(l, LIVE_LANE);
+    struct lane *lane = place && place->number ? &ls->v[place->number - 1] : NULL;
+    return lane && lane->l == l ? lane : NULL; /* it may have given it back */
+}
+
+/* NULL: all are taken. */
+static struct lane *lanes_find_free(struct lanes *ls)
+{
+    for (size_t i = 0; ls->taken < ls->n && i < ls->n; i++)
+        if (!ls->v[i].l)
             return &ls->v[i];
-    return NULL;
+    if (ls->n == LANES_MAX)
+        return NULL;
+    ls->v = xrealloc(ls->v, ls->n + 1, sizeof(*ls->v));
+    return &ls->v[ls->n++];
 }
 
-static struct lane *lanes_take(struct lanes *ls, const struct live *l)
+bool lanes_join(struct lanes *ls, struct live *l)
 {
-    struct lane *lane = lanes_find(ls, l);
+    if (lanes_find(ls, l))
+        return true;
+    struct lane *lane = lanes_find_free(ls);
     if (!lane)
-        lane = lanes_find(ls, NULL);
-    if (!lane && ls->n < LANES_MAX) {
-        ls->v = xrealloc(ls->v, ls->n + 1, sizeof(*ls->v));
-        lane = &ls->v[ls->n++];
-    }
-    return lane;
+        return false;
+    struct lane_place *place = live_keep(l, LIVE_LANE, sizeof(*place));
+    place->number = (size_t)(lane - ls->v) + 1;
+    *lane = (struct lane){.l = l};
+    ls->taken++;
+    return true;
 }
 
-void lanes_set(struct lanes *ls, const struct live *l, double useful_s, usec_t now)
+void lanes_set(struct lanes *ls, struct live *l, double useful_s, usec_t now)
 {
-    struct lane *lane = lanes_take(ls, l);
     double held_s = (double)job_held(l->job, now) / (double)USEC_SEC;
-    if (!lane || held_s <= 0)
+    if (held_s <= 0 || !lanes_join(ls, l))
         return;
-    *lane = (struct lane){
-        .l = l, .useful_s = useful_s, .ratio = useful_s < held_s ? useful_s / held_s : 1};
+    struct lane *lane = lanes_find(ls, l);
+    lane->has_steps = true;
+    lane->useful_s = useful_s;
+    lane->ratio = useful_s < held_s ? useful_s / held_s : 1;
 }
 
 void lanes_end(struct lanes *ls, const struct live *l, usec_t now)
@@ -70,37 +89,55 @@ void lanes_end(struct lanes *ls, const struct live *l, usec_t now)
     struct lane *lane = lanes_find(ls, l);
     if (!lane)
         return;
-    ls->ended_useful_s += lane->useful_s;
-    ls->ended_s += (double)job_held(l->job, now) / (double)USEC_SEC;
+    if (lane->has_steps) {
+        ls->ended_useful_s += lane->useful_s;
+        ls->ended_s += (double)job_held(l->job, now) / (double)USEC_SEC;
+    }
     *lane = (struct lane){0};
+    ls->taken--;
 }
 
-/* The families of the lanes one after the other: the figure, then who is in them. */
-static void lanes_put_each(const struct lanes *ls, struct expo *e, bool who)
+const struct live *lanes_next(const struct lanes *ls, size_t *pos)
+{
+    while (*pos < ls->n) {
+        const struct live *l = ls->v[(*pos)++].l;
+        if (l)
+            return l;
+    }
+    return NULL;
+}
+
+static bool lane_may_be_seen(const struct access_who *who, const struct job *j)
+{
+    const struct access_thing thing = {
+        .kind = ACCESS_KIND_JOB,
+        .name = j->id,
+        .owner = j->user,
+        .project = j->project && *j->project ? j->project : ACCESS_DEFAULT_PROJECT};
+    return access_check(who, ACCESS_JOB_SEE, "see", &thing, NULL) == 0;
+}
+
+void lanes_put(const struct lanes *ls, const struct access_who *who, struct expo *e)
 {
     char number[24];
-    for (size_t i = 0; i < ls->n; i++) {
-        const struct lane *lane = &ls->v[i];
-        if (!lane->l)
-            continue;
-        const struct job *j = lane->l->job;
-        text_printf(number, "%zu", i + 1);
-        if (who)
-            EXPO_PUT(e, 1, {"lane", number}, {"id", j->id}, {"user", j->user},
-                     {"project", j->project}, {"workload", j->workload});
-        else
-            EXPO_PUT(e, lane->ratio, {"lane", number});
-    }
-}
-
-void lanes_put(const struct lanes *ls, struct expo *e)
-{
+    const struct live *l;
     expo_family(e, EXPO_GAUGE, "job_goodput_ratio",
                 "Share of its time that a live job spent in steps that counted; the lane is in "
                 "job_lane_info.");
-    lanes_put_each(ls, e, false);
+    for (size_t pos = 0; lanes_next(ls, &pos);) {
+        const struct lane *lane = &ls->v[pos - 1];
+        text_printf(number, "%zu", pos);
+        if (lane->has_steps)
+            EXPO_PUT(e, lane->ratio, {"lane", number});
+    }
     expo_family(e, EXPO_GAUGE, "job_lane_info", "Which live job is in a lane.");
-    lanes_put_each(ls, e, true);
+    for (size_t pos = 0; (l = lanes_next(ls, &pos));) {
+        if (!lane_may_be_seen(who, l->job))
+            continue;
+        text_printf(number, "%zu", pos);
+        EXPO_PUT(e, 1, {"lane", number}, {"id", l->job->id}, {"user", l->job->user},
+                 {"project", l->job->project}, {"workload", l->job->workload});
+    }
     expo_one(e, EXPO_COUNTER, "job_useful_seconds_total",
              "Time of steps that counted, of jobs that ended and had told of steps.",
              ls->ended_useful_s);

@@ -41,6 +41,7 @@ struct checkpoints;
 struct curves_kept;
 struct doctor_look;
 struct preflights;
+struct remotewriter;
 struct simulations;
 struct ownsettings;
 struct sampler;
@@ -90,6 +91,7 @@ struct api {
     struct agent *agent;
     struct ownsettings *ownsettings;
     struct secondopinion *secondopinion;
+    struct remotewriter *remotewriter;
     struct pipes *pipes;
     struct serving *serving;
     struct notebooks *notebooks;

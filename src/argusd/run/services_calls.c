@@ -2,11 +2,14 @@
 /* services_calls.c - see services_calls.h. The argument of each is the struct services. */
 #include "argusd/run/services_calls.h"
 
+#include "argusd/agent/agent.h"
+#include "argusd/backup/backups.h"
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/content/registry.h"
 #include "argusd/content/uploads.h"
 #include "argusd/evals/evals.h"
 #include "argusd/evidence/placement.h"
+#include "argusd/export/remotewriter.h"
 #include "argusd/jobs/people_usage.h"
 #include "argusd/kit/view.h"
 #include "argusd/launch/drytrial.h"
@@ -213,6 +216,23 @@ void calls_view_for_file(struct jout *j,
     view_job(j, s, job, extra, l, NULL);
 }
 
+usec_t calls_agent_failing(const char **ret_trouble, void *arg)
+{
+    const struct services *s = arg;
+    struct agent_state state;
+    if (!s->api.agent)
+        return 0;
+    agent_state(s->api.agent, &state);
+    *ret_trouble = message_words("agent_told_to_admins", MESSAGE_ENGLISH);
+    return state.failing_for;
+}
+
+usec_t calls_backup_overdue(const char **ret_trouble, void *arg)
+{
+    const struct services *s = arg;
+    return s->api.backups ? backups_overdue(s->api.backups, ret_trouble) : 0;
+}
+
 size_t calls_services_down(usec_t *ret_longest, void *arg)
 {
     const struct services *s = arg;
@@ -228,4 +248,5 @@ const char *calls_notebook_of(const char *job, usec_t *ret_left, void *arg)
 void calls_put_metrics(const struct api *a, const struct access_who *who, struct expo *e)
 {
     serving_put_metrics(a->serving, who, e);
+    remotewriter_put_metrics(a->remotewriter, e);
 }

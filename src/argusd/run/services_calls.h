@@ -39,6 +39,9 @@ void calls_view_for_file(struct jout *j,
                          struct live *l);
 /* The services are made after the alerts, which everybody sees: names are not told there. */
 size_t calls_services_down(usec_t *ret_longest, void *arg);
+/* So is the agent: what it answered is not told there; and the backups. */
+usec_t calls_agent_failing(const char **ret_trouble, void *arg);
+usec_t calls_backup_overdue(const char **ret_trouble, void *arg);
 /* The notebooks are made after the alerts, too. */
 const char *calls_notebook_of(const char *job, usec_t *ret_left, void *arg);
 struct access_who;

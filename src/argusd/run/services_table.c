@@ -21,6 +21,7 @@
 #include "argusd/evidence/gpubooks.h"
 #include "argusd/evidence/placement.h"
 #include "argusd/evidence/rankbooks.h"
+#include "argusd/export/remotewriter.h"
 #include "argusd/figures/figures.h"
 #include "argusd/imports/registry_export.h"
 #include "argusd/jobs/people_usage.h"
@@ -54,7 +55,6 @@
 #include "argusd/web/changes.h"
 #include "base/digest/hash.h"
 #include "base/log.h"
-#include "base/message.h"
 #include "base/str.h"
 #include "base/version.h"
 #include "http/proxy/proxy.h"
@@ -223,25 +223,6 @@ static int open_findings(struct services *s, struct err *err)
                                    .jobs = s->api.jobs,
                                    .metas = s->api.metas};
     return findings_new(&parts, &s->api.findings, err);
-}
-
-/* The agent is made after the alerts, which everybody sees: what it answered is not told there. */
-static usec_t calls_agent_failing(const char **ret_trouble, void *arg)
-{
-    const struct services *s = arg;
-    struct agent_state state;
-    if (!s->api.agent)
-        return 0;
-    agent_state(s->api.agent, &state);
-    *ret_trouble = message_words("agent_told_to_admins", MESSAGE_ENGLISH);
-    return state.failing_for;
-}
-
-/* So are the backups. */
-static usec_t calls_backup_overdue(const char **ret_trouble, void *arg)
-{
-    const struct services *s = arg;
-    return s->api.backups ? backups_overdue(s->api.backups, ret_trouble) : 0;
 }
 
 static int open_backups(struct services *s, struct err *err)
@@ -695,6 +676,10 @@ CALL_ROW(restore_secondopinion, secondopinion_restore(s->api.secondopinion, row)
 CALL(start_secondopinion, secondopinion_start(s->api.secondopinion));
 CALL(close_secondopinion, secondopinion_close(s->api.secondopinion));
 CALL(free_secondopinion, secondopinion_free(s->api.secondopinion));
+CALL(make_remotewriter, s->api.remotewriter = remotewriter_new(&s->api));
+CALL(start_remotewriter, remotewriter_start(s->api.remotewriter));
+CALL(close_remotewriter, remotewriter_close(s->api.remotewriter));
+CALL(free_remotewriter, remotewriter_free(s->api.remotewriter));
 CALL_ROW(restore_serving, serving_restore(s->api.serving, row));
 CALL(start_serving, serving_start(s->api.serving));
 CALL_BATCH(durable_serving, serving_durable(s->api.serving, batch));
@@ -940,6 +925,11 @@ static const struct service services[] = {
      .start = start_secondopinion,
      .close = close_secondopinion,
      .free = free_secondopinion},
+    {.name = "remotewriter",
+     .make = make_remotewriter,
+     .start = start_remotewriter,
+     .close = close_remotewriter,
+     .free = free_remotewriter},
     {.name = "serving",
      .open = open_serving,
      .kinds = {SERVING_ENTRY_SERVICE, SERVING_ENTRY_VERSION, SERVING_ENTRY_LIST},

@@ -164,6 +164,12 @@ static const struct message_row rows[] = {
         "second_opinion.key 用到密钥，而 second_opinion.secrets_of 没有说明是谁的",
         "write second_opinion.secrets_of: user/NAME",
         "写上 second_opinion.secrets_of: user/NAME"),
+    SAY_FIX(
+        "write_secrets_of",
+        "remote_write.token names a secret, and remote_write.secrets_of does not say whose it is",
+        "remote_write.token 用到密钥，而 remote_write.secrets_of 没有说明是谁的",
+        "write remote_write.secrets_of: user/NAME",
+        "写上 remote_write.secrets_of: user/NAME"),
     SAY_FIX("alert_secrets_of",
             "a receiver names a secret, and alerts.secrets_of does not say whose it is",
             "接收者用到密钥，而 alerts.secrets_of 没有说明是谁的",

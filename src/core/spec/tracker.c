@@ -137,8 +137,22 @@ static void mlflow_env(const struct tracker *t, const struct tracker_place *at, 
     tracker_set(ret, "MLFLOW_HTTP_REQUEST_TIMEOUT", "5");
 }
 
-static void swanlab_env(const struct tracker *t, const char *dir, struct pairs *ret)
+/* Its documentation allows no longer one, and a client that refuses an id refuses the run.
+ * Without one of ours SwanLab draws it, and the group says whose run it is. */
+enum { SWANLAB_ID_MAX = 64 };
+
+static void swanlab_env(const struct tracker *t,
+                        const struct tracker_place *at,
+                        const char *dir,
+                        struct pairs *ret)
 {
+    _cleanup_(freep) char *run = xasprintf("%s-%d", at->job, at->attempt);
+    if (strlen(run) <= SWANLAB_ID_MAX) {
+        tracker_set(ret, "SWANLAB_RUN_ID", run);
+        tracker_set(ret, "SWANLAB_RESUME", "allow"); /* without it a run has no id of ours */
+    }
+    tracker_set(ret, "SWANLAB_GROUP", at->job);
+    tracker_set(ret, "SWANLAB_TERMINAL_PROXY_TYPE", "none"); /* as WANDB_CONSOLE */
     tracker_set(ret, "SWANLAB_MODE", t->mode == TRACKER_ONLINE ? "cloud" : "offline");
     tracker_set(ret, "SWANLAB_LOG_DIR", dir);
     tracker_set(ret, "SWANLAB_API_HOST", t->url);
@@ -165,7 +179,7 @@ void tracker_env(const struct spec *s,
         tracker_set(ret, "TENSORBOARD_DIR", dir);
         break;
     case TRACKER_SWANLAB:
-        swanlab_env(t, dir, ret);
+        swanlab_env(t, at, dir, ret);
         break;
     case TRACKER_KINDS:
         break;

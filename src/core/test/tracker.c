@@ -76,14 +76,41 @@ static void files_of_each_attempt(void **state)
     struct spec s = {0};
     struct tracker t = {TRACKER_TENSORBOARD, TRACKER_OFFLINE, NULL, NULL};
     struct tracker w = {TRACKER_WANDB, TRACKER_OFFLINE, NULL, NULL};
+    struct tracker l = {TRACKER_SWANLAB, TRACKER_OFFLINE, NULL, NULL};
     (void)state;
     tracker_env(&s, &t, &place, &env);
     tracker_env(&s, &w, &place, &env);
+    tracker_env(&s, &l, &place, &env);
+    assert_string_equal(pairs_find(&env, "SWANLAB_LOG_DIR"), "/s/jobs/j/metrics/swanlab/j-2");
+    assert_string_equal(pairs_find(&env, "SWANLAB_MODE"), "offline");
+    assert_string_equal(pairs_find(&env, "SWANLAB_RUN_ID"), "j-2");
+    assert_string_equal(pairs_find(&env, "SWANLAB_GROUP"), "j");
+    assert_string_equal(pairs_find(&env, "SWANLAB_TERMINAL_PROXY_TYPE"), "none");
     assert_string_equal(pairs_find(&env, "TENSORBOARD_DIR"), "/s/jobs/j/metrics/tensorboard/j-2");
     assert_string_equal(pairs_find(&env, "WANDB_DIR"), place.attempt_dir);
     assert_string_equal(pairs_find(&env, "WANDB_MODE"), "offline");
     assert_null(pairs_find(&env, "WANDB_BASE_URL"));
     assert_null(pairs_find(&env, "WANDB_RESUME"));
+    pairs_release(&env);
+}
+
+static void swanlab_takes_no_long_id(void **state)
+{
+    struct pairs env = {0};
+    struct spec s = {0};
+    struct tracker l = {TRACKER_SWANLAB, TRACKER_ONLINE, "http://h", NULL};
+    char id[SPEC_ID_MAX + 1] = "";
+    struct tracker_place at = {.job = id, .job_dir = "/s", .attempt_dir = "/s/a", .attempt = 10};
+    (void)state;
+    memset(id, 'a', 61); /* with "-10" as long as it may be */
+    tracker_env(&s, &l, &at, &env);
+    assert_int_equal(strlen(pairs_find(&env, "SWANLAB_RUN_ID")), 64);
+    pairs_release(&env);
+    memset(id, 'a', 62);
+    tracker_env(&s, &l, &at, &env);
+    assert_null(pairs_find(&env, "SWANLAB_RUN_ID"));
+    assert_null(pairs_find(&env, "SWANLAB_RESUME"));
+    assert_string_equal(pairs_find(&env, "SWANLAB_GROUP"), id);
     pairs_release(&env);
 }
 
@@ -123,6 +150,7 @@ int main(void)
         cmocka_unit_test(names_of_a_run),
         cmocka_unit_test(no_wait_is_without_a_limit),
         cmocka_unit_test(files_of_each_attempt),
+        cmocka_unit_test(swanlab_takes_no_long_id),
         cmocka_unit_test(addresses),
         cmocka_unit_test(keys_of_mlflow),
     };

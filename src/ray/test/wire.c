@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a request's headers reaches the other side, where a value of theirs is a user's. The peer
- * is a listener on the same loop; what answers mean is tested in tests/ray. */
+/* What of a request's headers reaches the other side, where a value of theirs is a user's, and a
+ * body that is no text. The peer is a listener on the same loop; what answers mean is tested in
+ * tests/ray. */
 #include "ray/wire.h"
 
 #include <netinet/in.h>
@@ -13,7 +14,7 @@ struct wire_world {
     uv_loop_t loop;
     uv_tcp_t listener, peer;
     char url[64], in[8192];
-    size_t n_in;
+    size_t n_in, body_len; /* so many bytes of a body it waits for */
     int status;
     bool is_answered;
 };
@@ -35,7 +36,8 @@ static void wire_peer_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *bu
         return;
     }
     w->n_in += (size_t)n;
-    if (strstr(w->in, "\r\n\r\n") && !w->is_answered) {
+    const char *end = strstr(w->in, "\r\n\r\n");
+    if (end && w->n_in >= (size_t)(end - w->in) + 4 + w->body_len && !w->is_answered) {
         uv_buf_t out = uv_buf_init(answer, sizeof(answer) - 1);
         w->is_answered = true;
         assert_int_equal(uv_try_write(stream, &out, 1), sizeof(answer) - 1);
@@ -110,8 +112,40 @@ static void test_a_header_ends_with_its_line(void **state)
     assert_int_equal(uv_loop_close(&w.loop), 0);
 }
 
+static void test_a_body_that_is_no_text(void **state)
+{
+    static const char body[] = "a\0b\r\n\0";
+    struct wire_world w = {.body_len = sizeof(body)};
+    struct wire *wire = NULL;
+    (void)state;
+    wire_world_listen(&w);
+    struct wire_options opt = {.loop = &w.loop,
+                               .user_agent = "argus/test",
+                               .connect_timeout = 10 * USEC_SEC,
+                               .parallel_max = 1};
+    assert_int_equal(wire_new(&opt, &wire, NULL), 0);
+    struct wire_order order = {.method = "POST",
+                               .url = w.url,
+                               .body = body,
+                               .body_len = sizeof(body),
+                               .type = "application/x-protobuf",
+                               .timeout = 60 * USEC_SEC,
+                               .max_bytes = 1024};
+    (void)wire_send(wire, &order, wire_test_on_reply, &w); /* wire_free() would end it */
+    while (!w.status && uv_run(&w.loop, UV_RUN_ONCE))
+        ;
+    assert_int_equal(w.status, 200);
+    assert_non_null(strstr(w.in, "\r\nContent-Type: application/x-protobuf\r\n"));
+    assert_null(strstr(w.in, "Content-Type: application/json"));
+    assert_memory_equal(w.in + w.n_in - sizeof(body), body, sizeof(body));
+    wire_free(wire);
+    uv_run(&w.loop, UV_RUN_DEFAULT); /* the peer hears of the end, and closes */
+    assert_int_equal(uv_loop_close(&w.loop), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_header_ends_with_its_line)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_header_ends_with_its_line),
+                                       cmocka_unit_test(test_a_body_that_is_no_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
