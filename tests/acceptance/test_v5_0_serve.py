@@ -88,5 +88,61 @@ def test_the_next_version_and_the_way_back(house, doc, first):
     wait_for(lambda: not house.get("/v1/services")["services"], "it is gone", 240)
 
 
-def test_every_command_of_the_document_was_run(doc, first):
-    assert doc.never_run() == []
+# ---- the worked example: from raw lines to an endpoint, and back ----
+
+ENDPOINT = "sums-endpoint"
+
+
+@pytest.fixture(scope="module")
+def example(house):
+    return house.document("../examples/projects/sft-to-endpoint/README")
+
+
+@pytest.fixture(scope="module")
+def made(house, example):
+    for block in ("files", "raw", "base"):
+        example.run(block)
+    planned = example.run("plan")
+    assert "prepare" in planned and "serve" in planned
+    assert not house.get("/v1/pipeline-runs?pipeline=sft-to-endpoint")["runs"], "a plan begins nothing"
+    return over(house, example.run("sums").strip())
+
+
+def test_raw_lines_become_an_endpoint(house, example, made):
+    steps = steps_of(made)
+    assert [s["name"] for s in made["steps"]] == (
+        ["prepare", "train", "merge", "answers", "eval", "good", "publish", "serve"]
+    )  # fmt: skip
+    assert max(house.steps(house.keep_job(steps["train"]["job"])["id"])) == 8
+    score = steps["eval"]["left"]["metrics"]["test_score/sums"]
+    assert 0 <= score <= 1, "verl's main_eval has judged the answers"
+    assert steps["serve"]["left"]["service"] == ENDPOINT and steps["publish"]["left"]["model"] == f"{ENDPOINT}@1"
+    assert "SUCCEEDED" in example.run("steps", RUN=made["id"])
+    assert made["gpu_hours"] == pytest.approx(sum(s["gpu_hours"] for s in made["steps"])) and made["gpu_hours"] > 0
+    example.run("answer")
+
+
+def test_the_endpoint_is_traced_back_to_the_prepared_data_and_on(house, example, made):
+    said = example.run("whence")
+    steps = steps_of(made)
+    data = house.get(f"/v1/datasets/{ENDPOINT}-sft")
+    assert data["lineage"]["data"] == ["sums-raw@1"]
+    for word in (steps["merge"]["job"], steps["train"]["job"], f"{ENDPOINT}-sft@1", data["hash"][:12]):
+        assert word in said, (word, said)
+    onward = [line.split()[:3] for line in example.run("onward").splitlines() if line[:2] in ("->", "<-")]
+    assert ["->", "service", ENDPOINT] in onward and ["<-", "run", made["id"]] in onward, onward
+
+
+def test_another_rate_makes_the_next_version_and_back(house, example, made):
+    page = over(house, example.run("again").strip())
+    steps = steps_of(page)
+    assert steps["prepare"]["cached"] and not steps["train"]["cached"]
+    assert steps["serve"]["left"]["version"] == 2 and house.get(f"/v1/services/{ENDPOINT}")["current"] == 2
+    example.run("back", RUN=page["id"])
+    wait_for(lambda: house.get(f"/v1/services/{ENDPOINT}")["current"] == 1, "version 1 has the traffic again", 240)
+    house.argus("service", "rm", ENDPOINT)
+    wait_for(lambda: not house.get("/v1/services")["services"], "it is gone", 240)
+
+
+def test_every_command_of_the_documents_was_run(doc, first, example, made):
+    assert (doc.never_run(), example.never_run()) == ([], [])

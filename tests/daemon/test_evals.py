@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """eval_on_save: each checkpoint is judged by a job of its own, and what that told stands with the checkpoint."""
 
+import os
+import subprocess
+
+import broken
 import pytest
 import standin
 from fakeray import FakeRay
+from programs import PROGRAMS
 
-from argusd import Argusd, needs_argusd, until
+from argusd import PATIENCE, Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
@@ -82,6 +87,31 @@ def test_a_job_of_its_own_judges_and_the_last_checkpoint_of_a_training_that_is_o
     (argusd.job_dir("apart-eval-10") / "go").touch()
     assert argusd.wait_over("apart-eval-10")["state"] == "SUCCEEDED"
     until(lambda: judged(t)[10] == ("done", "apart-eval-10", {"eval/score": 0.25}), "what it told stands there")
+
+
+def test_a_model_of_the_checkpoint_knows_what_judged_it(argusd):
+    """Also what came after it was registered, and by the command line."""
+    t = standin.Training(argusd, submission_id="known", test_freq=-1, eval_on_save={"env": {"HOW": "alone"}})
+    t.save(10)
+    until(lambda: judged(t).get(10, ("",))[0] == "submitted", "it is being judged")
+    made = t.kept / "global_step_10/actor/huggingface"
+    broken.make_model(made)
+    form = {"name": "of-known", "source": str(made), "in_place": True}
+    reply = argusd.call("POST", "/v1/models", form, token="user")
+    assert reply.status == 201, reply
+
+    def lineage():
+        return argusd.get("/v1/models/of-known", token="user")["lineage"]
+
+    until(lambda: argusd.get("/v1/models/of-known", token="user")["state"] == "ready", "it is registered")
+    assert "eval" not in lineage() and lineage()["step"] == 10
+    let(argusd, "known-eval-10", f"step:10 - {ACC}:0.75")
+    until(lambda: lineage().get("eval") == {"job": "known-eval-10", "values": {ACC: 0.75}}, "its value is there")
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["user"], "LANG": "C.UTF-8"}
+    argv = [PROGRAMS["argus"], "model", "lineage", "of-known"]
+    said = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert said.returncode == 0 and f"{ACC} 0.75" in said.stdout, said
+    argusd.stop_job(t.id)
 
 
 def test_what_main_eval_prints_stands_with_the_checkpoint(argusd):

@@ -193,6 +193,8 @@ def test_what_a_run_would_do(argusd):
     assert run_of(argusd, run["id"])["ended_at"] == run["ended_at"], "nothing was begun"
     said = cli(argusd, "pipe", "run", "plan", "--dry-run", "-p", "word=v")
     assert said.returncode == 0 and "first entrypoint:" in said.stdout and run["id"] in said.stdout, said
+    assert cli(argusd, "pipe", "plan", "plan", "-p", "word=v").stdout == said.stdout
+    assert [r["id"] for r in argusd.get("/v1/pipeline-runs?pipeline=plan", token="user")["runs"]] == [run["id"]]
     assert "keep" in cli(argusd, "pipe", "retry", run["id"], "--from", "last", "--dry-run").stdout
 
 
@@ -296,6 +298,53 @@ def test_a_changed_file_makes_its_step_run(argusd):
     assert f"{code}: missing" in cli(argusd, "pipe", "run", "plain", "--dry-run").stdout
 
 
+PREPARES = """\
+import sys  # --local_dataset_path --local_save_dir
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+like = b"PAR1" + bytes(1024) + (16).to_bytes(4, "little") + b"PAR1"  # at both ends, where it is looked at
+open(given["--local_save_dir"] + "/train.parquet", "wb").write(like)
+"""
+
+
+def test_new_raw_data_and_another_script_are_prepared_again(argusd):
+    """A raw data set that is named without its version is an input by the newest one, the script by its file."""
+    mine = argusd.root / "users" / "alice" / "to-prepare"
+    mine.mkdir(parents=True)
+    script = mine / "make.py"
+    script.write_text(PREPARES)
+
+    def bring(n):
+        rows = mine / f"rows-{n}.jsonl"
+        rows.write_text(json.dumps({"question": f"{n} + {n}?", "answer": str(2 * n)}) + "\n")
+        form = {"name": "to-prepare", "source": str(rows), "in_place": True}
+        until(lambda: argusd.call("POST", "/v1/datasets", form, token="user").status == 201, "the import is taken")
+        where = f"/v1/datasets/to-prepare@{n}"
+        until(lambda: argusd.get(where, token="user")["state"] == "ready", f"version {n} is ready")
+
+    made = {"uses": "prepare", "with": {"name": "to-prepare", "with": str(script), "as": "prepared"}}
+    body = {"name": "prepares", "steps": {"made": made}}
+    assert argusd.call("PUT", "/v1/pipelines/prepares", body, token="user").status == 201
+    path = "/v1/pipelines/prepares:run"
+    bring(1)
+    first = over(argusd, begin(argusd, "prepares"))
+    assert step_of(first, "made")["left"]["dataset"] == "prepared@1" and first["state"] == "SUCCEEDED", first
+    plan, would = planned(argusd, path)
+    assert would == {"made": "reuse"}, plan
+    assert [(p["path"], p["state"]) for p in plan["steps"][0]["paths"]] == [(str(script), "compared")]
+    bring(2)
+    plan, would = planned(argusd, path)
+    assert would == {"made": "run"} and plan["steps"][0]["reason"]["code"] == "pipe_plan_content", plan
+    (change,) = plan["steps"][0]["changes"]
+    assert change["key"] == "name to-prepare", change
+    assert change["from"].startswith('"to-prepare@1') and change["to"].startswith('"to-prepare@2'), change
+    second = step_of(over(argusd, begin(argusd, "prepares")), "made")
+    assert second["left"]["dataset"] == "prepared@2" and not second["cached"]
+    assert planned(argusd, path)[1] == {"made": "reuse"}
+    script.write_text(PREPARES + "print('another')\n")
+    plan, would = planned(argusd, path)
+    assert would == {"made": "run"} and [c["key"] for c in plan["steps"][0]["changes"]] == [str(script)], plan
+
+
 FLAKY = """\
 name: flaky
 steps:
@@ -331,6 +380,33 @@ def test_retries_and_a_run_that_is_mended(argusd, tmp_path):
     assert step_of(over(argusd, run), "a")["job"] != before
     reply = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {"from": "x"}, token="user")
     assert (reply.status, reply.json()["code"]) == (404, "pipe_step_unknown")
+
+
+def test_what_a_run_cost(argusd, tmp_path):
+    """GPU-hours of each step over all its tries, as its jobs have them, and their sum; what an earlier run made is
+    free."""
+    held = f"{{workload: ray, nnodes: 1, n_gpus_per_node: 1, entrypoint: 'test -e {tmp_path}/fixed'}}"
+    free = "{workload: ray, entrypoint: echo cost}"
+    store(argusd, f"name: cost\nsteps:\n  held: {{with: {held}}}\n  free: {{needs: [held], with: {free}}}\n")
+    run = begin(argusd, "cost")
+    first = over(argusd, run)
+    assert first["state"] == "FAILED"
+    (tmp_path / "fixed").touch()
+    assert argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {}, token="user").status == 202
+    page = over(argusd, run)
+    assert page["state"] == "SUCCEEDED", page
+    jobs = [step_of(p, "held")["job"] for p in (first, page)]
+    hours = [argusd.job(job)["gpu_hours"] for job in jobs]
+    assert len(set(jobs)) == 2 and all(h > 0 for h in hours)
+    assert step_of(first, "held")["gpu_hours"] == pytest.approx(hours[0])
+    assert step_of(page, "held")["gpu_hours"] == pytest.approx(sum(hours))
+    assert step_of(page, "free")["gpu_hours"] == 0 and page["gpu_hours"] == step_of(page, "held")["gpu_hours"]
+    assert over(argusd, begin(argusd, "cost"))["gpu_hours"] == 0
+    argusd.restart()
+    assert run_of(argusd, run)["gpu_hours"] == pytest.approx(page["gpu_hours"])
+    (row,) = [r for r in argusd.get("/v1/pipeline-runs?pipeline=cost", token="user")["runs"] if r["id"] == run]
+    assert row["gpu_hours"] == pytest.approx(page["gpu_hours"])
+    assert "GPU-H" in cli(argusd, "pipe", "show", run, "-o", "wide").stdout
 
 
 EDITED = """\
@@ -667,6 +743,25 @@ def test_the_example_is_one(argusd):
     ]  # fmt: skip
     drawn = cli(argusd, "pipe", "check", str(EXAMPLE.with_name("sft-to-service.yaml")))
     assert drawn.returncode == 0 and drawn.stdout.splitlines()[-1].split()[:2] == ["serve", "deploy"], drawn
+
+
+def test_the_project_is_planned_and_its_two_steps_run(argusd):
+    """examples/projects/sft-to-endpoint: all of pipeline.yaml is planned, and look.yaml runs beside the fake Ray."""
+    project = EXAMPLE.parents[1] / "projects/sft-to-endpoint"
+    shutil.copytree(project, argusd.root / "common/code/sft-to-endpoint")
+    given = ["-p", "raw=sums-raw@1", "-p", "model=sums-base@1"]
+    drawn = cli(argusd, "pipe", "run", str(project / "pipeline.yaml"), *given, "--dry-run", "-o", "json")
+    assert drawn.returncode == 0, drawn.stderr
+    assert {s["name"]: s["would"] for s in json.loads(drawn.stdout)["steps"]} == {
+        "prepare": "run", "train": "run", "merge": "run", "answers": "run", "eval": "run",
+        "good": "depends", "publish": "depends", "serve": "depends",
+    }  # fmt: skip
+    run = cli(argusd, "pipe", "run", str(project / "look.yaml"))
+    page = over(argusd, run.stdout.strip())
+    assert page["state"] == "SUCCEEDED" and states(page) == {"look": "SUCCEEDED", "enough": "SUCCEEDED"}, page
+    assert step_of(page, "look")["left"]["metrics"] == {"test_score/rows": 80}
+    few = over(argusd, begin(argusd, "look-at-sums", params={"least": 81}))
+    assert few["state"] == "FAILED" and step_of(few, "look")["cached"] and states(few)["enough"] == "FAILED"
 
 
 def test_the_documented_file_is_one(argusd, tmp_path):

@@ -94,6 +94,35 @@ def test_it_ends_with_the_traffic_and_is_not_run_again(bed):
     assert traced[0]["hash"] == traced[1]["hash"]
 
 
+def test_a_model_knows_who_uses_it(bed):
+    """The version with the traffic and the one before it, and the runs that deployed them, for who may see them."""
+    bed.model("worn")
+    pipe = text("worn")
+    pipe["steps"]["serve"]["with"]["model"] = "worn"
+    store(bed, pipe)
+    runs = [over(bed, begin(bed, "worn", params={"limit": n}))["id"] for n in (7, 8)]
+
+    def uses(token):
+        reply = bed.argusd.call("GET", "/v1/models/worn@1/uses", token=token)
+        return reply.json()["uses"] if reply.status == 200 else reply.status
+
+    found = uses("user")
+    services = [(u["name"], u["version"], u["has_traffic"], u["endpoint"]) for u in found if u["kind"] == "service"]
+    assert services == [("worn", 2, True, "/v1/services/worn/v1"), ("worn", 1, False, "/v1/services/worn/v1")], found
+    steps = [(u["name"], u["step"], u["state"], u["made"]) for u in found if u["kind"] == "run"]
+    assert steps == [(run, "serve", "SUCCEEDED", False) for run in reversed(runs)], found
+    said = lineage(bed, "worn")
+    onward = [(link["what"], link["name"], link["endpoint"]) for link in said if link.get("made") is False]
+    assert onward[:2] == [("service", "worn v2", "/v1/services/worn/v1"), ("service", "worn v1", None)], said
+    assert ("run", f"{runs[0]} serve", None) in onward and said[0]["name"] == "worn@1"
+    assert bed.argusd.call("POST", "/v1/users", {"name": "ann", "role": "user"}).status == 201
+    ann = bed.argusd.call("POST", "/v1/tokens", {"user": "ann"}).json()["token"]
+    assert uses(ann) == 404, "a model that one may not see"
+    shared = bed.argusd.call("POST", "/v1/models/worn:share", {"users": ["ann"]}, token="user")
+    assert shared.status == 200 and uses(ann) == [], "she sees the model, and nothing of who uses it"
+    bed.argusd.call("DELETE", "/v1/services/worn", token="user")
+
+
 def test_another_service_of_that_name_and_number_does_not_stand_in(bed):
     """Removed and made anew, it has a version 1 again."""
     store(bed, text("anew"))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trackers by verl's own Tracking class in real processes, with a real MLflow server, W&B's and TensorBoard's real
-files: whatever a server does, the training ends well and the tracker has all of it afterwards."""
+"""Trackers by verl's own Tracking class in real processes, with a real MLflow server, the real clients of W&B and
+SwanLab before stand-ins of their servers, and W&B's, TensorBoard's and SwanLab's real files: whatever a server does,
+the training ends well, and the tracker has all of it afterwards (of SwanLab its file)."""
 
 import contextlib
 import json
@@ -12,7 +13,18 @@ import sys
 import pytest
 from fakeray import FakeRay
 from programs import PROGRAMS
-from trackerbed import READ_BOARD, READ_WANDB, MLflow, WandbStand, Way, link_packages, packages, read_back
+from trackerbed import (
+    READ_BOARD,
+    READ_SWANLAB,
+    READ_WANDB,
+    MLflow,
+    SwanlabStand,
+    WandbStand,
+    Way,
+    link_packages,
+    packages,
+    read_back,
+)
 
 from argusd import Argusd, needs_argusd, until
 
@@ -51,7 +63,7 @@ def wait_tracker(argusd, job, kind, state="complete", problem=None):
 class Training:
     def __init__(self, argusd, names, steps=12, gates=(), project="proj", run="my run", end="", **spec):
         self.argusd, self.steps = argusd, steps
-        site = link_packages(argusd.root / "common")
+        site = link_packages(argusd.root / "common", "swanlab" if "swanlab" in names else "trackers")
         python = argusd.root / "common/verl"
         if not python.exists():
             python.symlink_to(packages("verl-0.5.0")[0].parents[1])
@@ -199,6 +211,126 @@ def test_mlflow_whatever_it_does(argusd, mlflow, before, amid):
     assert run["mode"] == "online" and run["run"] in run["link"] and run["link"] in page, page
 
 
+def put_key(argusd, name, value):
+    reply = argusd.call("PUT", f"/v1/secrets/{name}", {"value": value}, token="user")
+    assert reply.status in (200, 201), reply
+
+
+def on_wandb(way):
+    keys = {"enabled": True, "mode": "online", "project": "proj", "run": "my run"}
+    return {"wandb": keys, "env": {"WANDB_BASE_URL": way.url}}
+
+
+def check_sent(wandb, training):
+    sent = wandb.runs[f"{training.id}-1"]
+    lines = {line["_step"]: line[KEY] for line in sent["lines"].values() if KEY in line}
+    assert lines == {s: s / 8 for s in range(1, training.steps + 1)}
+    assert (sent["project"], sent["groupName"], sent["exit"]) == ("proj", training.id, 0)
+
+
+def check_modes(well, away):
+    assert [t.told()[0][0] for t in well] == ["tracker_online"] * len(well)
+    assert [t.told()[0][0] for t in away] == ["tracker_offline"] * len(away)
+
+
+@pytest.mark.parametrize("before, amid", [
+    pytest.param([], [], id="well"),
+    pytest.param(FAULTS, FAULTS, id="all", marks=pytest.mark.nightly),  # seven; three wait 15 s at their end
+])  # fmt: skip
+def test_wandb_online_whatever_it_does(argusd, before, amid):
+    """The server is well; it refuses, hangs, answers 500 before the start, or in the middle: then it has all steps once
+    it is back, and the training has waited for none of it."""
+    with WandbStand() as wandb, contextlib.ExitStack() as stack:
+        put_key(argusd, "WANDB_API_KEY", wandb.KEY)
+        port = int(wandb.url.rpartition(":")[2])
+        ways = [stack.enter_context(Way(port, how)) for how in (*before, *["pass"] * (len(amid) + 1))]
+        broken, spoilt, own = ways[: len(before)], ways[len(before) : -1], ways[-1]
+        well = decided(Training(argusd, "wandb", **on_wandb(own)))
+        cut = [decided(Training(argusd, "wandb", gates=[3], **on_wandb(way))) for way in spoilt]
+        away = [decided(Training(argusd, "wandb", **on_wandb(way))) for way in broken]
+        for t in [well, *away, *cut]:
+            t.begin()
+        for way, how, t in zip(spoilt, amid, cut, strict=True):
+            t.until_step(3)
+            until(lambda t=t: f"{t.id}-1" in wandb.runs, "the run has begun at the server")
+            way.how = how
+            t.go(3)
+        for t in [well, *away, *cut]:
+            t.over()
+        check_modes([well, *cut], away)
+        for t in [*away, *cut]:
+            t.owes("wandb")
+        for way in ways:
+            way.how = "pass"
+        for t in [well, *away, *cut]:
+            assert t.tracker("wandb")["link"].endswith(f"/proj/runs/{t.id}-1")
+            check_sent(wandb, t)
+
+
+def on_swanlab(way=None):
+    keys = {"tracking": {"backend": "swanlab", "project": "proj", "run": "my run"}}
+    return {**keys, "env": {"SWANLAB_API_HOST": way.url}} if way else keys
+
+
+def swanlab_file(training):
+    (file,) = training.argusd.job_dir(training.id).glob(f"metrics/swanlab/{training.id}-1/run-*/run-*.swanlab")
+    return read_back(READ_SWANLAB, file, "swanlab")
+
+
+def check_swanlab_file(training):
+    seen = swanlab_file(training)
+    named = (seen["id"], seen["project"], seen["name"], seen["group"])
+    assert named == (f"{training.id}-1", "proj", "my run", training.id)
+    assert {int(s): v[KEY] for s, v in seen["steps"].items()} == {s: s / 8 for s in range(1, training.steps + 1)}
+    assert seen["state"] == "RUN_STATE_FINISHED"
+    assert seen["lines"] == 0, "what a training prints may hold a secret"
+
+
+@pytest.mark.parametrize("before, amid", [
+    pytest.param(["refuse"], [], id="one"),
+    pytest.param(FAULTS, FAULTS, id="all", marks=pytest.mark.nightly),  # as above
+])  # fmt: skip
+def test_swanlab_whatever_it_does(argusd, before, amid):
+    """The server has all of it; away before the start, the files have; away in the middle, the files have it, too."""
+    with SwanlabStand() as swanlab, contextlib.ExitStack() as stack:
+        put_key(argusd, "SWANLAB_API_KEY", swanlab.KEY)
+        ways = [stack.enter_context(Way(swanlab.port, how)) for how in (*before, *["pass"] * (len(amid) + 1))]
+        broken, spoilt, own = ways[: len(before)], ways[len(before) : -1], ways[-1]
+        well = decided(Training(argusd, "swanlab", gates=[3], **on_swanlab(own)))
+        cut = [decided(Training(argusd, "swanlab", gates=[3], **on_swanlab(way))) for way in spoilt]
+        away = [decided(Training(argusd, "swanlab", gates=[3], **on_swanlab(way))) for way in broken]
+        for t in [well, *away, *cut]:
+            t.begin()
+        for t in away:  # its library takes seconds to begin, and a shorter training is over without it
+            until(lambda t=t: list(t.argusd.job_dir(t.id).glob("metrics/swanlab/*/run-*/run-*.swanlab")), "its file")
+            t.go(3)
+        for way, how, t in zip([own, *spoilt], ["pass", *amid], [well, *cut], strict=True):
+            t.until_step(3)
+            until(lambda t=t: swanlab.runs.get(f"{t.id}-1", {}).get("state"), "the run has begun at the server")
+            way.how = how
+            t.go(3)
+        for t in [well, *away, *cut]:
+            t.over()
+        check_modes([well, *cut], away)
+        sent = swanlab.runs[f"{well.id}-1"]
+        assert {s: v[KEY] for s, v in sent["steps"].items()} == {s: s / 8 for s in range(1, 13)}
+        assert (sent["state"], sent["name"], sent["group"]) == ("FINISHED", "my run", well.id)
+        for t in [well, *away, *cut]:
+            check_swanlab_file(t)
+        for t in away:
+            assert pathlib.Path(t.tracker("swanlab", "kept")["link"]).is_dir()
+
+
+def test_swanlab_without_a_server(argusd):
+    t = Training(argusd, "swanlab", gates=[3], **on_swanlab()).begin().until_step(3)
+    until(lambda: list(argusd.job_dir(t.id).glob("metrics/swanlab/*/run-*/run-*.swanlab")), "its file")
+    t.go(3)
+    t.over()
+    check_swanlab_file(t)
+    row = t.tracker("swanlab", "kept")
+    assert row["mode"] == "offline" and pathlib.Path(row["link"]).name == f"{t.id}-1"
+
+
 def test_a_run_says_why_it_ended(argusd, mlflow):
     """The tracker tells of each attempt what the job's page does: that it was started again, and why."""
     program = """
@@ -217,6 +349,38 @@ sys.exit("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.0
         tags, status = runs[f"{job}-{k}"]
         assert (tags["argus.state"], tags["argus.finding"], tags["argus.restarts"]) == (state, "gpu_oom", str(k - 1))
         assert tags["argus.advice"] == view["finding"]["advice"] and status == "FAILED"
+
+
+def test_the_end_of_a_pipeline_is_told(argusd, mlflow):
+    """With the step that decided it, in the runs of its jobs; a retry that ends well says so instead."""
+    job = {"workload": "ray", "entrypoint": "true", **on_mlflow(mlflow.url)}
+    good = {"uses": "check", "needs": ["train"], "with": {"that": "${{ params.ok }}", "else": "too few"}}
+    params = {"ok": {"type": "boolean", "default": False}}
+    pipe = {"name": "told", "params": params, "steps": {"train": {"with": job}, "good": good}}
+    assert argusd.call("PUT", "/v1/pipelines/told", pipe, token="user").status == 201
+    run = argusd.call("POST", "/v1/pipelines/told:run", {}, token="user").json()["id"]
+
+    def over():
+        page = argusd.get(f"/v1/pipeline-runs/{run}", token="user")
+        return page["ended_at"] and page
+
+    page = until(over, "the run is over")
+    trained = next(s["job"] for s in page["steps"] if s["name"] == "train")
+
+    def told(end):
+        (found,) = mlflow.runs("proj", trained)
+        tags = {t["key"]: t["value"] for t in found["data"]["tags"]}
+        status = found["info"]["status"]
+        return tags.get("argus.pipeline_end") == end and status != "RUNNING" and (tags, status)
+
+    tags, status = until(lambda: told("FAILED: good"), "MLflow has the end of the run")
+    assert (tags["argus.pipeline"], tags["argus.pipeline_step"]) == (run, "train")
+    assert (tags["argus.state"], status) == ("SUCCEEDED", "FINISHED"), "the job itself ended well"
+    again = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {"params": {"ok": True}}, token="user")
+    assert again.status == 202, again
+    tags, status = until(lambda: told("SUCCEEDED"), "MLflow has the end of the retry")
+    assert tags["argus.pipeline"] == run and status == "FINISHED"
+    wait_tracker(argusd, trained, "mlflow")
 
 
 def test_a_run_whose_slots_were_taken_did_not_fail(tmp_path, mlflow):

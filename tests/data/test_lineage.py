@@ -48,6 +48,21 @@ def make_model(path):
     broken.put(path / "tokenizer.json", "{}")
 
 
+def check_onward(a, job):
+    """What was made of the base model, and which job read it, whose row is in the store alone."""
+    went = a.call("GET", "/v1/models/base/uses", token="user").json()
+    assert (went["ref"], went["jobs"], went["more"]) == ("base@1", 1, False)
+    found = {(u["kind"], u["name"], u["owner"], u["said"]) for u in went["uses"]}
+    expected = [("model", "tuned@1"), ("model", "merged@1"), ("job", job)]
+    assert found == {(*use, "alice", False) for use in expected}
+    every = {u["name"] for u in a.call("GET", "/v1/models/base/uses", token="admin").json()["uses"]}
+    assert every == {"tuned@1", "merged@1", "all@1", job}
+    env = {**os.environ, "ARGUS_URL": a.url, "ARGUS_TOKEN": a.tokens["user"], "COLUMNS": "100"}
+    said = subprocess.run([PROGRAMS["argus"], "model", "lineage", "base"], capture_output=True, text=True, env=env)
+    onward = sorted(line.split()[1:3] for line in said.stdout.splitlines() if line.startswith("-> "))
+    assert onward == sorted([["job", job], ["model", "merged@1"], ["model", "tuned@1"]]), said
+
+
 def test_from_a_checkpoint_and_through_a_merge(a):
     assert bring(a, "datasets", "sums", a.root / "common/rows.jsonl", in_place=True).status == 201
     make_model(a.root / "common/models/base")
@@ -108,6 +123,8 @@ def test_from_a_checkpoint_and_through_a_merge(a):
     assert ["data", "sums@1"] in words and words[-2] == ["model", "base@1"] and data["hash"][:16] in said.stdout
     a.restart()
     assert ready(a, "models", "merged")["lineage_by"] == "argusd"
+
+    check_onward(a, t.id)
     env = {**os.environ, "ARGUS_URL": a.url, "ARGUS_TOKEN": a.tokens["user"]}
     argv = [PROGRAMS["argus"], "model", "show", "merged"]
     shown = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=True).stdout

@@ -4,8 +4,10 @@ set imported and taken into a job, a preset changed."""
 
 import json
 import pathlib
+import threading
 
 import pytest
+from fileserver import FileServer
 from webbed import CHROMIUM, World
 
 from argusd import needs_argusd, until
@@ -131,6 +133,81 @@ def test_a_data_set_is_uploaded_by_a_new_user(browser, world):
     page.click("[role=dialog] .btn.main")
     page.click(".vrow a:has-text('own@1')")
     page.wait_for_selector(".drawer .lib-cols:has-text('question'):has-text('answer')")
+    page.context.close()
+
+
+def drop(page, at, *files):
+    """As a file manager does it; files: pairs of a name and a text."""
+    dropped = page.evaluate_handle(
+        """(files) => {
+            const dropped = new DataTransfer();
+            for (const [name, text] of files) dropped.items.add(new File([text], name));
+            return dropped;
+        }""",
+        list(files),
+    )
+    page.dispatch_event(at, "dragover", {"dataTransfer": dropped})
+    page.wait_for_selector(".drop-note")
+    page.dispatch_event(at, "drop", {"dataTransfer": dropped})
+
+
+def test_files_are_dropped_where_they_shall_be(browser, world):
+    page = browser.open(CODE, ".vrow")
+    drop(page, ".files", ("dropped.py", "x = 1"))
+    page.wait_for_selector(".sending :text('there')")
+    assert (world.argusd.root / "users/alice/code/dropped.py").read_text() == "x = 1"
+    page.context.close()
+
+
+def test_dropped_files_become_a_data_set(browser, world):
+    """The way is cut once, and what was there is not sent again."""
+    page = browser.open("/data", ".vrow")
+    row = json.dumps({"question": "2+2?", "answer": "#### 4"}) + "\n"
+    drop(page, ".entries", ("train.jsonl", row * 20), ("test.jsonl", row * 4))
+    page.wait_for_selector("[role=dialog] .lib-files :text('test.jsonl')")
+    page.fill("[role=dialog] input >> nth=0", "dropped")
+    sent = []
+
+    def second_is_refused(route):
+        sent.append(route.request.method)
+        route.fulfill(status=400, body="no") if len(sent) == 2 else route.continue_()
+
+    page.route("**/v1/uploads", second_is_refused)
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_selector("[role=dialog] [role=alert]")
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_selector(".vrow:has-text('dropped@1') :text('Ready')")
+    assert len(sent) == 3, "the first file once, the second file again"
+    page.context.close()
+
+
+def test_an_import_is_cancelled(browser, world):
+    stall = threading.Event()
+    with FileServer({"big.jsonl": bytes(1 << 20)}) as web:
+        web.spoil("/big.jsonl", stall=stall)
+        form = {"name": "slow", "source": f"{web.url}/big.jsonl"}
+        job = world.argusd.call("POST", "/v1/datasets", form, token="user").json()["job"]
+        page = browser.open("/data/slow@1", ".drawer .kv")
+        page.click(".drawer >> text=Cancel the import")
+        dialog = page.inner_text("[role=dialog]")
+        assert job in dialog and "argus data rm slow@1" in dialog
+        page.click("[role=dialog] .btn.main")
+        assert world.argusd.wait_over(job)["state"] == "STOPPED"
+        stall.set()
+        until(lambda: world.argusd.call("GET", "/v1/datasets/slow@1", token="user").status == 404, "it is gone")
+    page.context.close()
+
+
+def test_a_removal_names_what_it_breaks(browser, world):
+    step = "with: {workload: ray, entrypoint: 'true', train_file: sums}"
+    text = f"name: nightly\nsteps:\n  first:\n    {step}\n"
+    assert world.argusd.call("PUT", "/v1/pipelines/nightly", text, token="user").status == 201
+    page = browser.open("/data/sums@1", ".drawer .kv")
+    page.click(".drawer .btn.bad")
+    page.wait_for_selector("[role=dialog] .breaks a[href='/pipelines/nightly?user=alice']")
+    assert "finds it no more" in page.inner_text("[role=dialog] .breaks")
+    page.click("[role=dialog] footer .btn:has-text('Cancel')")
+    assert world.argusd.get("/v1/datasets/sums@1", token="user")["state"] == "ready"
     page.context.close()
 
 

@@ -200,6 +200,7 @@ def note(step, what, count, seconds):
 
 def nightly(steps):
     os.environ.setdefault("ARGUS_KILL_LOOPS", "10000")
+    os.environ.setdefault("ARGUS_PIPE_KILLS", "2000")
     os.environ.setdefault("ARGUS_NIGHTLY", "1")  # tests that are marked so run too
     os.environ.setdefault("ARGUS_CHECK_SECONDS", "36000")
     os.environ.setdefault("ARGUS_SCHED_OPS", "400000")

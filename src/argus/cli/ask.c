@@ -11,6 +11,7 @@
 #include "argus/show/member.h"
 #include "base/message.h"
 #include "base/str.h"
+#include "base/text.h"
 
 enum { ASK_PATH_MAX = 4096, ASK_TEXT_MAX = 8 << 10 };
 
@@ -21,6 +22,7 @@ struct asking {
     const void *values;
     const char *name; /* the argument of this request */
     struct listing_opts view;
+    bool is_dry; /* --dry-run was given, and the command shows it */
 };
 
 /* ---- destinations ---- */
@@ -326,8 +328,13 @@ static char *ask_sentence(const char *text, const json_t *answer, const char *ar
     if (!close)
         return xstrdup(text);
     _cleanup_(freep) char *key = xstrndup(open + 1, (size_t)(close - open - 1));
+    const json_t *value = json_object_get(answer, key);
+    char number[24];
+    text_printf(number, "%" PRId64, (int64_t)json_integer_value(value));
     (void)buf_addf(&out, "%.*s%s%s", (int)(open - text), text,
-                   json_get_str(answer, key, str_or(argument, "-")), close + 1); /* cut: fine */
+                   json_is_integer(value) ? number
+                                          : json_get_str(answer, key, str_or(argument, "-")),
+                   close + 1); /* cut: fine */
     return buf_take(&out);
 }
 
@@ -347,7 +354,10 @@ static void ask_tell_done(struct cli *cli, const struct asking *a, const json_t 
 static void ask_show(struct cli *cli, const struct asking *a, const json_t *answer)
 {
     const struct ask *ask = a->ask;
-    if (ask->done) {
+    if (a->is_dry) {
+        struct seen seen = {.when = cli_when(cli, a->view.utc)};
+        ask->print_dry(cli, answer, &seen);
+    } else if (ask->done) {
         ask_tell_done(cli, a, answer);
     } else if (ask->table.key || a->view.output >= OUTPUT_JSON) {
         listing_print(cli, &ask->table, answer, a->view.output, a->view.utc);
@@ -375,7 +385,7 @@ static int ask_once(struct cli *cli, void *asking, const struct strv *args, stru
     return r < 0 ? r : 0;
 }
 
-/* -o, --utc and --watch, if the command has them. */
+/* -o, --utc, --watch and --dry-run, if the command has them. */
 static void ask_read_view(struct asking *a)
 {
     for (size_t i = 0; i < a->n_opts; i++) {
@@ -387,6 +397,8 @@ static void ask_read_view(struct asking *a)
             a->view.utc = *(const bool *)at;
         else if (str_eq(o->name, "watch"))
             a->view.watch = *(const bool *)at;
+        else if (str_eq(o->name, "dry-run"))
+            a->is_dry = a->ask->print_dry && *(const bool *)at;
     }
 }
 

@@ -6,7 +6,8 @@
  *   "body:disabled=false"  that value, when the flag is given; "body:needs=[]" is an empty list
  *   "query:user"           of the path; a flag is 1, "query:common=true" is true
  *   "path:users"           "users/NAME" in place of {of} in the path; exactly one such is needed
- * Two options with one destination do not go together. -o, --utc and --watch are known by name. */
+ * Two options with one destination do not go together. -o, --utc, --watch and
+ * --dry-run are known by name. */
 #pragma once
 #include "argus/cli/listing.h"
 #include "argus/show/when.h"
@@ -36,6 +37,8 @@ struct ask {
     const char *next;    /* "argus token add --user {name}": what may come next, as talk */
     /* The reply for people, in place of a table or line. */
     void (*print)(struct cli *cli, const json_t *answer, const struct seen *seen);
+    /* The same where --dry-run was given, and nothing was done. */
+    void (*print_dry)(struct cli *cli, const json_t *answer, const struct seen *seen);
 };
 
 /* The whole command, from cli_open() on; opts are laid out and values are theirs. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argus/cli/command.h"
 #include "argus/job/waiting.h"
 #include "argus/log/follow.h"
 #include "argus/show/member.h"
@@ -339,6 +340,37 @@ static void entry_print_recorded(struct cli *cli, const json_t *l)
     if (json_get_object(l, "model"))
         entry_print_made_of(cli, "of model", json_get_object(l, "model"));
 }
+
+/* ---- what uses it ---- */
+
+static void entry_user_keeps(struct table *t, const json_t *user, const struct when *w)
+{
+    bool keeps = json_get_bool(user, "keeps", false);
+    table_add(t, keeps ? STYLE_YELLOW : STYLE_PLAIN,
+              msg(w->lang, keeps ? "say_removal_refused" : "say_removal_breaks"));
+}
+
+static const struct column ENTRY_USER_COLUMNS[] = {
+    {.title = "say_kind", .key = "kind"},
+    {.title = "say_name", .flags = COLUMN_FLEX, .least = 12, .key = "name"},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 6, .rank = 1, .key = "owner"},
+    {.title = "say_fate", .draw = entry_user_keeps},
+};
+
+void entry_print_users(struct cli *cli, const json_t *plan, const struct seen *seen)
+{
+    const struct listing list = {.key = "users", COLUMNS(ENTRY_USER_COLUMNS)};
+    char hidden[32];
+    (void)seen;
+    text_printf(hidden, "%" PRId64, json_get_int(plan, "hidden", 0));
+    listing_print(cli, &list, plan, OUTPUT_TABLE, false);
+    if (json_get_int(plan, "hidden", 0))
+        cli_say(cli, "say_removal_hidden", hidden, "", "");
+    else if (!json_array_size(json_get_array(plan, "users")))
+        cli_say(cli, "say_removal_free", "", "", "");
+}
+
+/* ---- one of them ---- */
 
 /* What who imported it says, and of a prepared data set all. */
 static void entry_print_said(struct cli *cli, const char *title, json_t *lineage)

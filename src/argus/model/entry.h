@@ -39,6 +39,14 @@ must_check int entry_follow(struct cli *cli,
                             bool wait,
                             struct err *err);
 
+/* The option of a removal that lists what uses the thing, and what is shown then. */
+#define ENTRY_DRY_RUN                                                                              \
+    {                                                                                              \
+        .name = "dry-run", .type = OPT_FLAG, .doc = "list what uses it, and remove nothing",       \
+        .to = "query:dry_run"                                                                      \
+    }
+void entry_print_users(struct cli *cli, const json_t *plan, const struct seen *seen);
+
 /* Cells. */
 void entry_state(struct table *t, const json_t *e, const struct when *w);
 void entry_owner(struct table *t, const json_t *e, const struct when *w);

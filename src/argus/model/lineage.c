@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lineage.c - see lineage.h. Each model is asked for by its name; its base model is the next link,
- * until one is not known, was seen already, or the chain is as long as anybody reads. */
+/* lineage.c - see lineage.h. Back: each model is asked for by its name; its base model is the next
+ * link, until one is not known, was seen already, or the chain is as long as anybody reads. Onward:
+ * what the server says of who uses the model that was asked for. */
 #include "argus/model/lineage.h"
 
 #include <inttypes.h>
@@ -67,6 +68,21 @@ static void lineage_add_things(json_t *chain, int depth, const char *what, json_
                     json_is_object(of) ? json_get_str(of, "hash", NULL) : NULL, said);
 }
 
+/* "val-core/service/win/mean@1 0.75", a line for each. */
+static void lineage_add_eval(json_t *chain, int depth, const json_t *lineage, bool said)
+{
+    json_t *values = json_object_get(json_object_get(lineage, "eval"), "values");
+    const char *metric;
+    json_t *value;
+    char name[LINE_MAX];
+    json_object_foreach (values, metric, value) {
+        if (!json_is_number(value))
+            continue;
+        (void)snprintf(name, sizeof(name), "%s %.6g", metric, json_number_value(value)); /* cut */
+        lineage_add(chain, depth, "eval", name, NULL, said);
+    }
+}
+
 /* Adds one model and what it was made of. Returns what it names as its base, if that is registered:
  * heap, else NULL. */
 static char *lineage_add_model(json_t *chain, int depth, const json_t *model)
@@ -91,6 +107,7 @@ static char *lineage_add_model(json_t *chain, int depth, const json_t *model)
             (void)snprintf(name, sizeof(name), "%s step %" PRId64, job, step); /* cut: fine */
         lineage_add(chain, depth++, "training", step ? name : job, NULL, said);
     }
+    lineage_add_eval(chain, depth, l, said);
     lineage_add_things(chain, depth, "code", json_object_get(l, "snapshot"), said);
     lineage_add_things(chain, depth, "data", json_object_get(l, "data"), said);
     if (json_get_int(l, "more_data", 0)) {
@@ -183,11 +200,65 @@ static int lineage_follow_service(struct cli *cli, const char *name, json_t *cha
     return 0;
 }
 
+/* One line of what became of the model: {what, name, owner, made, said} and what else is known. */
+static void lineage_add_use(json_t *chain, const json_t *use)
+{
+    char name[LINE_MAX];
+    const char *step = json_get_str(use, "step", NULL), *endpoint = NULL;
+    int64_t version = json_get_int(use, "version", 0);
+    (void)snprintf(name, sizeof(name), "%s%s%s", member_str(use, "name"), step ? " " : "",
+                   str_or(step, "")); /* cut: fine */
+    if (version)
+        (void)snprintf(name, sizeof(name), "%s v%" PRId64, member_str(use, "name"), version);
+    if (json_get_bool(use, "has_traffic", false))
+        endpoint = json_get_str(use, "endpoint", NULL);
+    json_t *link = json_pack(
+        "{s:s,s:s,s:s,s:s?,s:s?,s:b,s:b}", "what", member_str(use, "kind"), "name", name, "owner",
+        member_str(use, "owner"), "state", json_get_str(use, "state", NULL), "endpoint", endpoint,
+        "made", json_get_bool(use, "made", false), "said", json_get_bool(use, "said", false));
+    if (link)
+        (void)json_array_append_new(chain, link); /* both are there */
+}
+
+/* What became of the model that was asked for. A server that does not know the question says
+ * nothing of it. */
+static int lineage_add_uses(struct cli *cli, const char *name, json_t *chain, struct err *err)
+{
+    _cleanup_(json_unrefp) json_t *page = NULL;
+    _cleanup_(freep) char *path = ask_path("/v1/models/{}/uses", name);
+    const json_t *use;
+    size_t i;
+    int r = client_get(cli->client, path, &page, err);
+    if (r < 0)
+        return r == ERR_NOT_FOUND ? 0 : r;
+    json_array_foreach (json_get_array(page, "uses"), i, use)
+        lineage_add_use(chain, use);
+    return 0;
+}
+
+static void lineage_print_use(struct cli *cli, const json_t *link)
+{
+    struct buf line = BUF_INIT(2 * LINE_MAX), clean = BUF_INIT(4 * LINE_MAX);
+    const char *arrow = json_get_bool(link, "made", false) ? "<-" : "->"; /* it made the model */
+    (void)buf_addf(&line, "%s %-*s %-*s %s%s", arrow, WHAT_WIDTH - 3,     /* cut: fine */
+                   member_str(link, "what"), NAME_WIDTH, member_str(link, "name"),
+                   str_or(json_get_str(link, "endpoint", NULL), json_get_str(link, "state", "")),
+                   json_get_bool(link, "said", false) ? " (said)" : "");
+    text_clean(&clean, buf_str(&line));
+    (void)fprintf(cli->out, "%s\n", buf_str(&clean));
+    buf_release(&line);
+    buf_release(&clean);
+}
+
 static void lineage_print(struct cli *cli, const json_t *chain)
 {
     const json_t *link;
     size_t i;
     json_array_foreach (chain, i, link) {
+        if (json_object_get(link, "made")) {
+            lineage_print_use(cli, link);
+            continue;
+        }
         struct buf line = BUF_INIT(LINE_MAX), clean = BUF_INIT(2 * LINE_MAX);
         int indent = 2 * (int)json_get_int(link, "depth", 0);
         const char *hash = json_get_str(link, "hash", "");
@@ -211,6 +282,8 @@ int lineage_run(struct cli *cli, void *opts, const struct strv *args, struct err
     if (r == 0)
         r = service ? lineage_follow_service(cli, service, chain, err)
                     : lineage_follow(cli, args->v[0], chain, err);
+    if (r == 0 && !service)
+        r = lineage_add_uses(cli, args->v[0], chain, err);
     if (r < 0)
         return r;
     if (o->output >= OUTPUT_JSON)

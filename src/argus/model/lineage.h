@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lineage.h - where a model comes from, from link to link: 'argus model lineage'. */
+/* lineage.h - where a model comes from, from link to link, and what became of it: 'argus
+ * model lineage'. */
 #pragma once
 #include "argus/cli/listing.h"
 #include "base/strv.h"

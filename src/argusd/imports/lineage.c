@@ -3,6 +3,7 @@
  * counts is the job whose checkpoint it merged, so one further job is looked up. */
 #include "argusd/imports/lineage.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,26 @@ static void put_step(const struct search *x, json_t *o)
         (void)json_object_set_new(o, "attempt", json_integer(c->attempt));
     if (step)
         (void)json_object_set_new(o, "step", json_integer(step));
+}
+
+json_t *lineage_eval(const struct checkpoints *cs, const json_t *lineage)
+{
+    const char *job = json_get_str(lineage, "job", NULL);
+    const struct ckpt_list *known = job ? checkpoints_of(cs, job) : NULL;
+    const struct ckpt *c = known ? ckpt_list_find(known, json_get_int(lineage, "step", 0)) : NULL;
+    if (!c || c->attempt != json_get_int(lineage, "attempt", 0))
+        return NULL;
+    json_t *eval = json_object(), *values = json_object();
+    for (size_t i = 0; i < CKPT_VALUES_MAX && known->names[i]; i++)
+        if (c->told & (1U << i) && isfinite(c->values[i]))
+            (void)json_object_set_new(values, known->names[i], json_real(c->values[i]));
+    bool has_values = json_object_size(values) > 0;
+    lineage_put_text(eval, "job", c->eval_job);
+    (void)json_object_set_new(eval, "values", values);
+    if (has_values)
+        return eval;
+    json_decref(eval);
+    return NULL;
 }
 
 static json_t *parse_array(const char *text)
@@ -170,6 +191,9 @@ static json_t *describe(const struct search *x,
 {
     json_t *o = json_pack("{s:s, s:s}", "job", job->id, "workload", job->workload);
     put_step(x, o);
+    json_t *eval = lineage_eval(x->im->checkpoints, o);
+    if (eval)
+        (void)json_object_set_new(o, "eval", eval);
     lineage_put_text(o, "verl", extra->verl);
     put_snapshots(o, extra, spec);
     put_inputs(o, extra, spec);

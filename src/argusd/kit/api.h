@@ -49,6 +49,7 @@ struct snapshots;
 struct tails;
 struct trackers;
 struct registry;
+struct removal;
 struct figures;
 struct findings;
 struct metas;
@@ -124,6 +125,8 @@ struct api {
     usec_t started_at;
     /* What /metrics has of rooms above the API's own, for this reader. */
     void (*put_metrics)(const struct api *a, const struct access_who *who, struct expo *e);
+    /* What of rooms above the API's own uses a thing that is to be removed: kit/removal.h. */
+    void (*add_removal_users)(const struct api *a, struct removal *r);
 };
 
 /* The answer's barrier: everything up to now. */

@@ -379,7 +379,9 @@ void resource_remove(struct http_req *req, void *app)
     struct resource_ask q;
     resource_begin(&q, req, app);
     const void *x = resource_find(&q, RESOURCE_TO_CHANGE, q.of->remove.verb);
-    if (x && (!q.of->check_remove || q.of->check_remove(&q, x) == 0))
+    if (x && q.of->plan_remove && http_req_query_bool(req, "dry_run", false))
+        q.of->plan_remove(&q, x);
+    else if (x && (!q.of->check_remove || q.of->check_remove(&q, x) == 0))
         resource_do_remove(&q, x);
     else
         resource_refuse(&q);

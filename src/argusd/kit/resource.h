@@ -98,6 +98,9 @@ struct resource {
     /* When the event of it was added. */
     void (*after)(struct resource_ask *q, const void *x);
     int (*check_remove)(struct resource_ask *q, const void *x);
+    /* The answer to a removal with ?dry_run: what it would break. Nothing is done. NULL: the noun
+     * has no such question. */
+    void (*plan_remove)(struct resource_ask *q, const void *x);
     /* Takes x away. false: x stays, there was nothing to do, and no event is told. What goes was
      * noted before. */
     bool (*take_away)(struct resource_ask *q, const void *x);

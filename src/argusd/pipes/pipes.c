@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "argusd/pipes/pipes_state.h"
+#include "argusd/trackers/trackers.h"
 #include "argusd/web/changes.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -354,6 +355,23 @@ static const char *pipes_say_failed(const struct pipe_life *r,
     return failed->job ? "pipe_failed_job" : "pipe_failed_step";
 }
 
+/* The jobs' runs in trackers: how it ended, and with which step. What an earlier run made is that
+ * one's. */
+static void pipes_tell_trackers(const struct pipe_life *r)
+{
+    size_t at = 0;
+    while (at < r->run.n && (r->state == PIPE_SUCCEEDED || r->run.v[at].state != r->state))
+        at++;
+    const char *word = pipe_state_names[r->state];
+    _cleanup_(freep) char *end =
+        at < r->run.n ? xasprintf("%s: %s", word, r->run.v[at].name) : xstrdup(word);
+    for (size_t i = 0; i < r->run.n; i++) {
+        const struct pipe_item *item = &r->run.v[i];
+        if (item->job && !item->cached)
+            trackers_tell_pipeline(r->pipes->a->trackers, item->job, r->id, item->name, end);
+    }
+}
+
 void pipes_run_over(struct pipe_life *r)
 {
     char text[JOB_REASON_TEXT_MAX] = "";
@@ -369,6 +387,7 @@ void pipes_run_over(struct pipe_life *r)
                                        .code = code,
                                        .text = code ? text : NULL});
     pipes_save_run(r);
+    pipes_tell_trackers(r);
 }
 
 /* The ones whose turn it may be now. */
@@ -506,6 +525,7 @@ struct pipes *pipes_new(struct api *a)
     ps->a = a;
     ps->by_key = map_new(seed);
     ps->runs = map_new(seed);
+    ps->index = map_new(seed);
     return ps;
 }
 
@@ -514,9 +534,11 @@ void pipes_start(struct pipes *ps)
     (void)uv_timer_init(ps->a->loop, &ps->timer); /* never fails */
     ps->timer.data = ps;
     ps->started = true;
-    for (size_t i = 0; i < ps->n_order; i++)
+    for (size_t i = 0; i < ps->n_order; i++) {
+        pipes_index_run(ps->order[i]); /* the oldest first: each goes before all others */
         if (ps->order[i]->number > ps->last_number)
             ps->last_number = ps->order[i]->number;
+    }
     (void)uv_timer_start(&ps->timer, pipes_on_tick, TICK_MS, TICK_MS); /* cannot fail */
 }
 
@@ -543,6 +565,7 @@ void pipes_free(struct pipes *ps)
         pipe_life_free(ps->order[i]);
     map_free(ps->by_key);
     map_free(ps->runs);
+    map_free(ps->index); /* each run has left it */
     free(ps->order);
     free(ps);
 }

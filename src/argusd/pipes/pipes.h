@@ -51,6 +51,7 @@ struct pipe_life {
     struct pipe *pipe; /* NULL: this version cannot read it any more; the run is over then */
     struct pipe_run run;
     struct pipe_step_work *works; /* under way */
+    struct pipes_filed *filed;    /* its items in the index; NULL: it is not there */
 };
 extern const struct field_table pipe_life_table;
 
@@ -88,6 +89,9 @@ must_check int pipes_set_schedule(struct pipes *ps,
                                   struct err *err);
 /* When its schedule comes next: n times at most. How many there are. */
 size_t pipes_next_times(const struct pipeline *p, usec_t *ret, size_t n);
+/* Those that name what is to be removed (kit/removal.h). */
+struct removal;
+void pipes_add_removal_users(const struct pipes *ps, struct removal *r);
 /* What access_check() is asked about. */
 struct access_thing pipeline_thing(const struct pipeline *p);
 

@@ -203,6 +203,31 @@ static bool pipes_name_source(const struct pipe_life *r, const char *with, struc
     return path_add(r, &who, json_get_str(form, "source", NULL), out);
 }
 
+/* What a preparation reads: the raw data set as it would find it now, and its script. */
+static bool pipes_name_preparation(const struct pipe_life *r,
+                                   const char *with,
+                                   struct pipes_inputs *out)
+{
+    const struct api *a = r->pipes->a;
+    const struct http_principal p = pipes_principal(r);
+    _cleanup_(json_unrefp) json_t *form = json_loads(with, 0, NULL);
+    const char *name = json_get_str(form, "name", "");
+    struct access_who who;
+    struct dataref asked;
+    struct registry_entry *e = NULL;
+    char ref[REGISTRY_REF_MAX];
+    people_who(a->people, &p, &who);
+    if (!dataref_read(name, &asked) ||
+        registry_find(a->registry, REGISTRY_DATASET, &who, &asked, &e, NULL) < 0 ||
+        e->state != REGISTRY_ready)
+        return false;
+    _cleanup_(freep) char *key = xasprintf("name %s", name);
+    (void)buf_addf(&out->all, "\n%s\n%s", e->key,
+                   str_or(e->hash, "")); /* a failure shows in all.failed */
+    contents_add(out, key, registry_ref(e, ref), str_or(e->hash, ""));
+    return path_add(r, &who, json_get_str(form, "with", NULL), out);
+}
+
 static size_t contents_room_of(const struct pipe_life *r)
 {
     size_t share = CONTENTS_OF_RUN / (r->run.n + 1);
@@ -230,6 +255,8 @@ bool pipes_hash_inputs(struct pipe_life *r,
         ok = pipes_name_deploy(r, with, &in);
     else if (s->uses == PIPE_USES_PUBLISH)
         ok = pipes_name_source(r, with, &in);
+    else if (s->uses == PIPE_USES_PREPARE)
+        ok = pipes_name_preparation(r, with, &in);
     ok = ok && !in.all.failed;
     _cleanup_(freep) char *contents = ok ? json_dumps(in.contents, JSON_COMPACT) : NULL;
     set_str(&i->contents, contents);
@@ -363,23 +390,18 @@ void pipes_find_earlier(const struct pipe_life *r,
                         struct pipes_sight *sight,
                         struct pipes_earlier *ret)
 {
-    const struct pipe_life *other;
     const char *job = NULL; /* of the one that was tried before: runs share jobs */
     int tried = 0;
-    for (size_t pos = 0; (other = pipes_next_run(r->pipes, &pos));) {
-        if (!str_eq(other->user, r->user) || !str_eq(other->project, r->project) ||
-            (other != r && str_eq(other->id, r->id))) /* the plan of a retry is about that one */
+    const struct pipes_filed *f = pipes_index_find(r, hash);
+    for (; f && tried < GONE_MAX; f = f->older) {
+        const struct pipe_item *item = &f->run->run.v[f->item];
+        if (f->run != r && str_eq(f->run->id, r->id)) /* the plan of a retry is about that one */
             continue;
-        for (size_t i = 0; i < other->run.n; i++) {
-            const struct pipe_item *item = &other->run.v[i];
-            if (item->state != PIPE_SUCCEEDED || !str_eq(item->hash, hash))
-                continue;
-            if (pipes_try_earlier(r, step, other, item, sight, ret))
-                return;
-            tried += !str_eq(item->job, job);
-            job = item->job;
-            if (tried == GONE_MAX)
-                return;
-        }
+        if (item->state != PIPE_SUCCEEDED || !str_eq(item->hash, hash))
+            continue;
+        if (pipes_try_earlier(r, step, f->run, item, sight, ret))
+            return;
+        tried += !str_eq(item->job, job);
+        job = item->job;
     }
 }

@@ -100,6 +100,7 @@ void pipes_save(const struct pipes *ps, const struct pipeline *p)
 
 void pipes_save_run(struct pipe_life *r)
 {
+    pipes_index_run(r);
     if (r->pipe)
         r->items = (struct field_list){.v = r->run.v, .n = r->run.n};
     _cleanup_(freep) char *body = field_to_text(&pipe_life_table, r, FIELD_STORED, FIELD_ROW);
@@ -120,6 +121,7 @@ void pipeline_free(struct pipeline *p)
 
 void pipe_life_free(struct pipe_life *r)
 {
+    pipes_unindex_run(r);
     for (size_t i = 0; i < r->run.n; i++)
         pipes_drop_work(r, i);
     pipe_run_release(&r->run);

@@ -11,6 +11,7 @@
 
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/ground/jobspec.h"
+#include "argusd/kit/view.h"
 #include "argusd/pipes/pipes_state.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -202,6 +203,7 @@ static void pipes_on_row(const struct store_result *result, void *arg)
         if (record_to_job(&result->jobs[0], &job, &x, &err) < 0)
             job = NULL; /* err says why */
     if (job && job_state_is_terminal(job->state)) {
+        r->run.v[item].gpu_hours = view_gpu_hours(result->jobs[0].gpu_held, NULL);
         pipes_settle_job(r, item, job, &x);
     } else {
         job_free(job);

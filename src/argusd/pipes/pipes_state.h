@@ -13,6 +13,7 @@ struct pipes {
     bool started, closing;
     struct map *by_key;       /* of pipelines: "owner/name" */
     struct map *runs;         /* by id */
+    struct map *index;        /* see pipes_index.c */
     struct pipe_life **order; /* the same, the oldest first */
     size_t n_order, cap_order;
     int64_t last_number;
@@ -177,6 +178,23 @@ bool pipes_hash_inputs(struct pipe_life *r,
 /* Appends the contents of what a JobSpec names, resolved as the submit would. False: they cannot be
  * told. */
 bool pipes_name_inputs(const struct pipe_life *r, const char *with, struct pipes_inputs *out);
+
+/* ---- pipes_index.c ---- */
+
+/* An item of a run in the index. */
+struct pipes_filed {
+    struct pipe_life *run;
+    size_t item;
+    struct pipes_shelf *shelf; /* NULL: it is not there */
+    struct pipes_filed *newer, *older;
+};
+/* Its items that have succeeded can be found by their hash, as they are now. Its number is known.
+ */
+void pipes_index_run(struct pipe_life *r);
+void pipes_unindex_run(struct pipe_life *r);
+/* The newest item of this run's user and project with inputs of this hash; NULL: none. Its hash and
+ * its state may be others by now. */
+const struct pipes_filed *pipes_index_find(const struct pipe_life *r, const char *hash);
 
 /* An item of an earlier run that stands in for another one. */
 struct pipes_earlier {

@@ -8,6 +8,7 @@
 #include "argusd/api/routes.h"
 #include "argusd/kit/resource.h"
 #include "argusd/kit/saying.h"
+#include "argusd/kit/view.h"
 #include "base/message.h"
 #include "base/str.h"
 
@@ -24,6 +25,7 @@ struct run_step {
     const char *step, *uses;
     struct strv needs;
     const char *when;
+    double gpu_hours;
     char *reason, *when_value, *values, *inputs; /* JSON */
 };
 static const struct field run_step_rows[] = {
@@ -56,6 +58,12 @@ static const struct field run_step_rows[] = {
              .flags = FIELD_SHOWN,
              .schema = "{\"description\":\"of its condition; null: not known yet\"}"),
     FIELD_AT(run_step,
+             "gpu_hours",
+             FIELD_REAL,
+             gpu_hours,
+             .flags = FIELD_SHOWN,
+             .doc = "that the jobs of all its tries held; 0 where an earlier run stands in for it"),
+    FIELD_AT(run_step,
              "values",
              FIELD_JSON,
              values,
@@ -87,6 +95,7 @@ struct run_page {
     struct pipe_life life;
     struct field_list steps;
     int64_t done, total;
+    double gpu_hours;
 };
 static const struct field page_rows[] = {
     {.name = "",
@@ -101,6 +110,12 @@ static const struct field page_rows[] = {
              .flags = FIELD_SHOWN | FIELD_LISTED,
              .doc = "steps that have ended, each combination of a matrix counted"),
     FIELD_AT(run_page, "total", FIELD_INT, total, .flags = FIELD_SHOWN | FIELD_LISTED),
+    FIELD_AT(run_page,
+             "gpu_hours",
+             FIELD_REAL,
+             gpu_hours,
+             .flags = FIELD_SHOWN | FIELD_LISTED,
+             .doc = "that all its jobs held, those of retries counted"),
     FIELD_AT(run_page,
              "steps",
              FIELD_LIST,
@@ -144,6 +159,14 @@ static char *run_inputs(const struct pipe_run *run, size_t item)
     return buf_take(&out);
 }
 
+/* What its jobs held, the one under way up to now. */
+static double run_item_hours(const struct api *a, const struct pipe_item *i)
+{
+    const struct live *l =
+        i->state == PIPE_RUNNING && i->job ? jobs_find_any(a->jobs, i->job) : NULL;
+    return i->gpu_hours + i->gpu_hours_before + (l ? view_gpu_hours(0, l) : 0);
+}
+
 static char *run_text_of(json_t *taken)
 {
     char *text = taken ? json_dumps(taken, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
@@ -162,6 +185,7 @@ static void run_fill_step(const struct resource_ask *q,
                              .step = s->name,
                              .uses = pipe_uses_to_string((enum pipe_uses)s->uses),
                              .when = s->when_text,
+                             .gpu_hours = run_item_hours(q->a, i),
                              .when_value = run_text_of(pipe_run_if(run, item)),
                              .values = run_text_of(pipe_run_values(run, item)),
                              .inputs = run_inputs(run, item),
@@ -179,6 +203,7 @@ static void run_fill(struct resource_ask *q, const void *x, void *out)
     page->total = (int64_t)r->run.n;
     for (size_t i = 0; i < r->run.n; i++) {
         run_fill_step(q, &r->run, i, &v[i]);
+        page->gpu_hours += v[i].gpu_hours;
         page->done += r->run.v[i].state >= PIPE_SUCCEEDED;
     }
     page->steps = (struct field_list){.v = v, .n = r->run.n};

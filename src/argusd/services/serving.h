@@ -125,6 +125,9 @@ bool serving_keeps(const struct registry_entry *e,
                    const struct access_who *who,
                    struct registry_keeper *ret,
                    void *arg);
+/* All services with such a version (kit/removal.h). */
+struct removal;
+void serving_add_removal_users(const struct serving *sv, struct removal *r);
 void serving_unplug(struct serving *sv); /* no request is left that asks a service */
 void serving_free(struct serving *sv);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "argusd/content/registry.h"
+#include "argusd/kit/removal.h"
 #include "argusd/services/serving_state.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -113,6 +114,20 @@ static bool model_is_kept(const struct service_version *v)
     return v->spec.model && !v->model_job && (v->n_units || (!v->failed && !v->of->removed));
 }
 
+/* The version that serves this model, or could be gone back to; NULL: none of this service. */
+static const struct service_version *model_version(const struct served *s,
+                                                   const struct registry_entry *e)
+{
+    char ref[REGISTRY_REF_MAX];
+    (void)registry_ref(e, ref);
+    for (size_t i = 0; i < s->n_versions; i++) {
+        const struct service_version *v = s->versions[i];
+        if (model_is_kept(v) && str_eq(v->spec.model_path, e->path) && str_eq(v->spec.model, ref))
+            return v;
+    }
+    return NULL;
+}
+
 bool serving_keeps(const struct registry_entry *e,
                    const struct access_who *who,
                    struct registry_keeper *ret,
@@ -120,18 +135,27 @@ bool serving_keeps(const struct registry_entry *e,
 {
     const struct serving *sv = arg;
     const struct served *s;
-    char ref[REGISTRY_REF_MAX];
-    (void)registry_ref(e, ref);
-    for (size_t pos = 0; (s = serving_next(sv, &pos));)
-        for (size_t i = 0; i < s->n_versions; i++) {
-            const struct service_version *v = s->versions[i];
-            if (!model_is_kept(v) || !str_eq(v->spec.model_path, e->path) ||
-                !str_eq(v->spec.model, ref))
-                continue;
-            *ret = (struct registry_keeper){service_is_seen(s, who) ? s->name : "", v->n};
-            return true;
-        }
+    for (size_t pos = 0; (s = serving_next(sv, &pos));) {
+        const struct service_version *v = model_version(s, e);
+        if (!v)
+            continue;
+        *ret = (struct registry_keeper){service_is_seen(s, who) ? s->name : "", v->n};
+        return true;
+    }
     return false;
+}
+
+void serving_add_removal_users(const struct serving *sv, struct removal *r)
+{
+    const struct served *s;
+    if (!r->entry || r->entry->kind != REGISTRY_MODEL)
+        return;
+    for (size_t pos = 0; (s = serving_next(sv, &pos));) {
+        const struct removal_user user = {
+            .kind = REMOVAL_SERVICE, .name = s->name, .owner = s->owner, .keeps = true};
+        if (model_version(s, r->entry))
+            removal_add(r, &user, service_is_seen(s, r->who));
+    }
 }
 
 void serving_turn_model(struct service_version *v)

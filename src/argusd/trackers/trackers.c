@@ -61,6 +61,9 @@ static const struct field run_rows[] = {
     RUN("outcome", FIELD_STR, outcome, .flags = FIELD_STORED),
     RUN("finding", FIELD_STR, finding, .flags = FIELD_STORED),
     RUN("advice", FIELD_STR, advice, .flags = FIELD_STORED),
+    RUN("pipeline", FIELD_STR, pipeline, .flags = FIELD_STORED),
+    RUN("pipeline_step", FIELD_STR, pipeline_step, .flags = FIELD_STORED),
+    RUN("pipeline_end", FIELD_STR, pipeline_end, .flags = FIELD_STORED),
     RUN("tries", FIELD_INT32, tries, .flags = FIELD_STORED),
     RUN("started_at", FIELD_TIME, started_at, .flags = FIELD_STORED),
     RUN("ended_at", FIELD_TIME, ended_at, .flags = FIELD_STORED),
@@ -377,6 +380,28 @@ void trackers_ended(struct trackers *ts, const struct live *l)
                 sync_ended(r, l->job);
 }
 
+void trackers_tell_pipeline(struct trackers *ts,
+                            const char *job,
+                            const char *run,
+                            const char *step,
+                            const char *end)
+{
+    for (struct tracker_run *r = map_find(ts->by_job, job); r; r = r->next) {
+        if (r->kind != TRACKER_MLFLOW || r->deciding)
+            continue;
+        set_str(&r->pipeline, run);
+        set_str(&r->pipeline_step, step);
+        set_str(&r->pipeline_end, end);
+        r->is_more = r->talk != NULL; /* what it says now may be without this */
+        if (r->state == TRACKER_COMPLETE) {
+            r->state = TRACKER_OWED;
+            r->tries = 0;
+            r->after = 0;
+        }
+        run_save(r);
+    }
+}
+
 static void run_failed(struct tracker_run *r, const char *why)
 {
     usec_t wait = OWED_FIRST;
@@ -398,7 +423,8 @@ static void on_completed(struct tracker_run *r, const char *why)
         run_failed(r, why);
         return;
     }
-    r->state = TRACKER_COMPLETE;
+    r->state = r->is_more ? TRACKER_OWED : TRACKER_COMPLETE;
+    r->is_more = false;
     set_str(&r->why, NULL);
     run_save(r);
 }

@@ -52,5 +52,13 @@ void trackers_act(struct trackers *ts, const struct live *l);
 /* It ended, within the open batch. */
 void trackers_ended(struct trackers *ts, const struct live *l);
 
+/* The run of a pipeline that this job was a step of is over, within the open batch. It is written
+ * to the runs of the job in MLflow; end: "FAILED: eval". */
+void trackers_tell_pipeline(struct trackers *ts,
+                            const char *job,
+                            const char *run,
+                            const char *step,
+                            const char *end);
+
 /* Its runs as a JSON array. Heap; NULL: it has none. */
 char *trackers_text(const struct trackers *ts, const char *job);

@@ -33,11 +33,15 @@ struct tracker_run {
     char *sync_job;
     /* As the job's page says them, for the tracker; NULL: not known. */
     char *outcome, *finding, *advice;
+    /* The run of a pipeline that its job was a step of, which step, and how that run ended; NULL:
+     * it was none, or the run goes on. */
+    char *pipeline, *pipeline_step, *pipeline_end;
     int tries;
     usec_t started_at, ended_at;
 
     /* Not stored. */
     bool deciding; /* not stored itself yet */
+    bool is_more;  /* it became owed while it was being completed: once more */
     usec_t after;  /* mono: not tried before */
     struct talk *talk;
 };

@@ -151,8 +151,12 @@ static void put_search(struct jout *j, const struct tracker_run *r)
 
 static void put_told(struct jout *j, const struct tracker_run *r)
 {
-    const char *const words[][2] = {
-        {"argus.state", r->outcome}, {"argus.finding", r->finding}, {"argus.advice", r->advice}};
+    const char *const words[][2] = {{"argus.state", r->outcome},
+                                    {"argus.finding", r->finding},
+                                    {"argus.advice", r->advice},
+                                    {"argus.pipeline", r->pipeline},
+                                    {"argus.pipeline_step", r->pipeline_step},
+                                    {"argus.pipeline_end", r->pipeline_end}};
     char restarts[16], value[TAG_MAX];
     text_printf(restarts, "%d", r->attempt - 1);
     jout_str(j, "run_id", r->run);

@@ -55,6 +55,8 @@ static const struct field pipe_item_rows[] = {
     ITEM(hash, FIELD_TEXT, .size = HASH_HEX, .doc = "SHA-256 of its inputs"),
     ITEM(cached, FIELD_BOOL, .doc = "an earlier run with the same inputs stands in for it"),
     ITEM(earlier, FIELD_STR, .doc = "the run whose step stands in for it"),
+    FIELD_AT(pipe_item, "own_gpu_hours", FIELD_REAL, gpu_hours, .flags = FIELD_STORED),
+    FIELD_AT(pipe_item, "past_gpu_hours", FIELD_REAL, gpu_hours_before, .flags = FIELD_STORED),
     FIELD_AT(pipe_item, "contents", FIELD_JSON, contents, .flags = FIELD_STORED),
     FIELD_AT(pipe_item, "code", FIELD_STR, code, .flags = FIELD_STORED),
     FIELD_AT(pipe_item, "text", FIELD_STR, text, .flags = FIELD_STORED),
@@ -326,6 +328,8 @@ void pipe_run_started(struct pipe_run *r, size_t item, const char *job, usec_t n
     set_str(&i->job, job);
     i->hash[0] = 0; /* what it names may have changed since the try before */
     set_str(&i->contents, NULL);
+    i->gpu_hours_before += i->gpu_hours;
+    i->gpu_hours = 0;
     i->tries++;
     i->started_at = now;
 }

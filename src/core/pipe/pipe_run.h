@@ -33,7 +33,9 @@ struct pipe_item {
     int64_t tries;
     usec_t again_at; /* of one that waits for its next try; wall, 0: it may start at once */
     usec_t started_at, ended_at;
-    char *job;           /* of its newest try; NULL: none */
+    double gpu_hours;        /* that its newest job held, told once that has ended */
+    double gpu_hours_before; /* that the jobs of all tries before it held */
+    char *job;               /* of its newest try; NULL: none */
     char *left;          /* what it left behind, a JSON object: see pipe_leaves[] in pipe_graph.c */
     char hash[HASH_HEX]; /* of its inputs; "": not known yet */
     char *contents; /* what they held: a JSON object of names and short hashes; NULL: not known */

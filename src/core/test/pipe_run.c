@@ -348,6 +348,21 @@ static void test_random_graphs(void **state)
     }
 }
 
+/* What an earlier try held is not lost with its job, nor is it counted twice. */
+static void test_hours_of_all_tries(void **state)
+{
+    struct pipe_run r = begin("name: p\nsteps:\n  a: {with: {}}\n");
+    (void)state;
+    for (int k = 1; k <= 3; k++) {
+        assert_string_equal(DUE(&r, NOW), "+a");
+        r.v[0].gpu_hours = k;
+        ended(&r, "a", PIPE_FAILED, NULL);
+        assert_true(r.v[0].gpu_hours + r.v[0].gpu_hours_before == k * (k + 1) / 2.0);
+        pipe_run_again(&r, -1, NULL);
+    }
+    end(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,7 +370,7 @@ int main(void)
         cmocka_unit_test(test_failure),       cmocka_unit_test(test_retry),
         cmocka_unit_test(test_matrix),        cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_again_from),    cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_hours_of_all_tries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,14 +69,15 @@ export async function sendBytes(file: File, to: string, told: (sent: number) => 
     return u.id;
 }
 
-/** A file at its place below the shared root. */
+/** A file at its place below the shared root. to: what a cut upload is found again by; the place itself, if not given. */
 export async function putFile(
     file: File,
     path: string,
     replace: boolean,
     told: (sent: number) => void,
     signal: AbortSignal,
+    to = path,
 ) {
-    const upload = await sendBytes(file, path, told, signal);
+    const upload = await sendBytes(file, to, told, signal);
     return call("POST /v1/files", { body: { path, upload, replace, parents: true }, signal });
 }

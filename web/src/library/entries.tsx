@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // entries.tsx - the page of data sets and the page of models: one list, one drawer with what was found in an entry, and
 // what is done with it. ?q= ?sort= are the list's state, the entry's name is in the path.
-import { useMemo, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Dataset, DatasetItem, Model, ModelItem } from "../made/api";
-import { call, session } from "../api/client";
-import { putFile } from "../api/upload";
+import { call, Refusal, session } from "../api/client";
 import { useAsk } from "../api/use";
 import { useDo } from "../base/acts";
 import { bytes, num, parameters, visible } from "../base/say";
@@ -12,6 +12,7 @@ import { scalar } from "../base/spectext";
 import { packed } from "../base/anchor";
 import { go, query, setQuery, withQuery } from "../base/url";
 import { Blank, Pending } from "../kit/blank";
+import { useDrop } from "../kit/drop";
 import { Icon } from "../kit/icons";
 import { List, ListCsv, type Column } from "../kit/list";
 import { ask, Drawer } from "../kit/over";
@@ -19,9 +20,14 @@ import { Cli, Head, Meter, shell, Text, Time, toast } from "../kit/parts";
 import { Rows } from "../kit/rows";
 import { t } from "../words/shared";
 import { Asks, Text1, Tick } from "./asks";
+import { Breaks } from "./breaks";
 import { LineageGraph } from "./lineage";
+import { Onward } from "./onward";
+import { lastOfEachName, placeOf, sendAll, type Place } from "./sending";
 import { w } from "./words";
 import "./library.css";
+
+const FILES_SHOWN = 8;
 
 export type Kind = "data" | "models";
 type Item = DatasetItem | ModelItem;
@@ -176,31 +182,77 @@ function columnsOf(kind: Kind): Column<Item>[] {
     ];
 }
 
-function Import({ kind, close, done }: { kind: Kind; close: () => void; done: () => void }) {
+function Chosen({ files, sent, stop }: { files: File[]; sent: number; stop?: () => void }) {
+    const total = files.reduce((sum, f) => sum + f.size, 0);
+    return (
+        <>
+            <ul class="lib-files mono small">
+                {files.slice(0, FILES_SHOWN).map((f) => (
+                    <li class="cut">{visible(f.name)}</li>
+                ))}
+                {files.length > FILES_SHOWN && <li class="dim">{w("l_more", files.length - FILES_SHOWN)}</li>}
+            </ul>
+            <p class="small mid row" role="status">
+                <Meter part={total ? sent / total : 0} /> {w("progress", bytes(sent), bytes(total))}
+                {stop && (
+                    <button type="button" class="btn" onClick={stop}>
+                        {w("i_stop")}
+                    </button>
+                )}
+            </p>
+        </>
+    );
+}
+
+function Import(p: { kind: Kind; files: File[]; close: () => void; done: () => void }) {
+    const { kind } = p;
     const mine = useAsk("GET /v1/whoami").data?.projects ?? [];
     const [name, setName] = useState("");
     const [source, setSource] = useState("");
     const [project, setProject] = useState("");
     const [inPlace, setInPlace] = useState(false);
     const [common, setCommon] = useState(false);
-    const [files, setFiles] = useState<File[]>([]);
+    const [files, setFiles] = useState(lastOfEachName(p.files));
     const [sent, setSent] = useState(0);
+    const [control, setControl] = useState<AbortController | null>(null);
+    const place = useRef<Place | null>(null);
     const isAdmin = session.value?.role === "admin";
-    const total = files.reduce((sum, f) => sum + f.size, 0);
-    const does = async () => {
-        let from = source.trim();
-        let stays = inPlace;
-        if (files.length) {
-            const word = Array.from(crypto.getRandomValues(new Uint8Array(6)), (b) => b.toString(16).padStart(2, "0"));
-            const at = `users/${session.value?.user}/${kind === "data" ? "datasets" : "models"}/${name}/upload-${word.join("")}`;
-            let before = 0;
-            for (const f of files) {
-                await putFile(f, `${at}/${f.name}`, false, (n) => setSent(before + n), new AbortController().signal);
-                before += f.size;
-            }
-            from = `\${SHARED_ROOT}/${at}`;
-            stays = true;
+    const drop = useDrop(kind === "data" && !control, (more) => setFiles((had) => lastOfEachName([...had, ...more])));
+    // The import was asked for and not refused: the files may be a data set's by now, whether its answer came or not.
+    const mayBeTaken = useRef(false);
+    /** What was sent for nothing does not stay on the shared root. */
+    const leave = (of: Place | null) => {
+        if (of?.there.size && !mayBeTaken.current)
+            void call("DELETE /v1/files", { query: { path: of.at, recursive: true } }).catch(() => undefined);
+    };
+    const close = () => {
+        control?.abort();
+        leave(place.current);
+        p.close();
+    };
+    const sendFiles = async () => {
+        const stop = new AbortController();
+        const to = placeOf(place.current, session.value?.user ?? "", name, files);
+        if (to !== place.current) {
+            leave(place.current);
+            mayBeTaken.current = false;
         }
+        place.current = to;
+        setControl(stop);
+        try {
+            await sendAll(files, to, setSent, stop.signal);
+        } catch (e) {
+            throw stop.signal.aborted ? new Refusal(0, "stopped", w("i_stopped"), undefined, null) : e;
+        } finally {
+            setControl(null);
+        }
+        return `\${SHARED_ROOT}/${to.at}`;
+    };
+    const does = async () => {
+        const from = files.length ? await sendFiles() : source.trim();
+        const stays = files.length > 0 || inPlace;
+        const before = mayBeTaken.current;
+        mayBeTaken.current = true;
         await call(kind === "data" ? "POST /v1/datasets" : "POST /v1/models", {
             body: {
                 name,
@@ -208,9 +260,13 @@ function Import({ kind, close, done }: { kind: Kind; close: () => void; done: ()
                 ...(stays ? { in_place: true } : {}),
                 ...(common ? { common: true } : project ? { project } : {}),
             },
+        }).catch((e) => {
+            mayBeTaken.current = before || !(e instanceof Refusal && e.status >= 400 && e.status < 500);
+            throw e;
         });
+        place.current = null;
         toast(w("i_started", name));
-        done();
+        p.done();
     };
     const cli = files.length
         ? `argus data upload ${files.map((f) => shell(f.name)).join(" ")} --name ${shell(name || "NAME")}`
@@ -228,15 +284,20 @@ function Import({ kind, close, done }: { kind: Kind; close: () => void; done: ()
             <Text1 says={w("i_name")} value={name} set={setName} first needed />
             {!files.length && <Text1 says={w("i_source")} value={source} set={setSource} hint={w("i_source_hint")} />}
             {kind === "data" && (
-                <label>
-                    {w("i_upload")}
-                    <input type="file" multiple onChange={(e) => setFiles([...(e.currentTarget.files ?? [])])} />
-                </label>
+                <div class={`lib-drop ${drop.over ? "dropping" : ""}`} {...drop.on}>
+                    <label>
+                        {w("i_upload")}
+                        <input
+                            type="file"
+                            multiple
+                            disabled={!!control}
+                            onChange={(e) => setFiles([...(e.currentTarget.files ?? [])])}
+                        />
+                    </label>
+                </div>
             )}
             {files.length > 0 && (
-                <p class="small mid" role="status">
-                    <Meter part={total ? sent / total : 0} /> {w("progress", bytes(sent), bytes(total))}
-                </p>
+                <Chosen files={files} sent={sent} stop={control ? () => control.abort() : undefined} />
             )}
             <Text1 says={w("i_project")} value={project} set={setProject} choices={mine} />
             {!files.length && <Tick says={w("i_in_place")} on={inPlace} set={setInPlace} />}
@@ -303,14 +364,39 @@ function Share({ kind, of: e, close, done }: { kind: Kind; of: Item; close: () =
     );
 }
 
+/** An import ends with its job, and leaves nothing. */
+function cancelImport(kind: Kind, e: Item, done: () => void) {
+    ask({
+        title: w("c_title", visible(e.ref)),
+        isBad: true,
+        act: w("c_go"),
+        cli: `argus ${noun(kind)} rm ${shell(e.ref)}`,
+        done: w("c_done"),
+        body: <p>{w("c_text", visible(e.job ?? ""))}</p>,
+        does: async () => {
+            await call(kind === "data" ? "DELETE /v1/datasets/{name}" : "DELETE /v1/models/{name}", {
+                path: { name: e.ref },
+            });
+            done();
+        },
+    });
+}
+
 function remove(kind: Kind, e: Item, done: () => void) {
+    const stands = signal(w("b_looking"));
     ask({
         title: w("r_title", visible(e.ref)),
         isBad: true,
         act: w("r_go"),
         cli: `argus ${noun(kind)} rm ${shell(e.ref)}`,
         done: w("r_done"),
-        body: <p>{e.in_place ? w("r_in_place", visible(e.path), e.uses) : w("r_copied", bytes(e.bytes), e.uses)}</p>,
+        missing: () => stands.value,
+        body: (
+            <>
+                <p>{e.in_place ? w("r_in_place", visible(e.path)) : w("r_copied", bytes(e.bytes))}</p>
+                <Breaks kind={kind} name={e.ref} stands={stands} />
+            </>
+        ),
         does: async () => {
             await call(kind === "data" ? "DELETE /v1/datasets/{name}" : "DELETE /v1/models/{name}", {
                 path: { name: e.ref },
@@ -475,13 +561,13 @@ function Shown({ kind, name, again }: { kind: Kind; name: string; again: () => v
                                         type="button"
                                         class="btn bad"
                                         onClick={() =>
-                                            remove(kind, e, () => {
+                                            (e.state === "importing" ? cancelImport : remove)(kind, e, () => {
                                                 close();
                                                 again();
                                             })
                                         }
                                     >
-                                        {w("remove")}
+                                        {w(e.state === "importing" ? "c_import" : "remove")}
                                     </button>
                                 </>
                             )}
@@ -499,6 +585,12 @@ function Shown({ kind, name, again }: { kind: Kind; name: string; again: () => v
                             <LineageGraph name={e.ref} of={e.lineage} />
                         </section>
                     ) : null}
+                    {kind === "models" && (
+                        <section>
+                            <h3>{w("onward")}</h3>
+                            <Onward name={e.ref} />
+                        </section>
+                    )}
                     <About of={e} />
                     {open === "prepare" && <Prepare of={e} close={() => setOpen("")} done={changed} />}
                     {open === "share" && <Share kind={kind} of={e} close={() => setOpen("")} done={changed} />}
@@ -510,22 +602,25 @@ function Shown({ kind, name, again }: { kind: Kind; name: string; again: () => v
 
 export function Entries({ kind, name }: { kind: Kind; name?: string }) {
     const q = query.value.get("q") ?? "";
-    const [adds, setAdds] = useState(false);
+    // The files that the form of an import begins with; null: it is not open.
+    const [adds, setAdds] = useState<File[] | null>(null);
     const route = kind === "data" ? "GET /v1/datasets" : "GET /v1/models";
     const asked = useAsk(route as "GET /v1/datasets", { query: { q: q || undefined } }, { topics: ["jobs"] });
     const reply = asked.data as { datasets?: Item[]; models?: Item[] } | undefined;
     const rows = reply?.datasets ?? reply?.models;
     const columns = useMemo(() => columnsOf(kind), [kind, document.documentElement.lang]);
     const may = session.value?.role !== "viewer";
-    useDo({ import: may && (() => setAdds(true)) });
+    const drop = useDrop(may && kind === "data" && !adds, setAdds);
+    useDo({ import: may && (() => setAdds([])) });
     const act = may && (
-        <button type="button" class="btn act" onClick={() => setAdds(true)}>
+        <button type="button" class="btn act" onClick={() => setAdds([])}>
             <Icon name="plus" />
             {w("import")}
         </button>
     );
     return (
-        <>
+        <div class={`entries ${drop.over ? "dropping" : ""}`} {...drop.on}>
+            {drop.over && <p class="drop-note">{w("i_drop")}</p>}
             <Head title={t(kind)} sub={rows && num(rows.length)} cli={`argus ${noun(kind)} ls`}>
                 {act}
             </Head>
@@ -586,7 +681,7 @@ export function Entries({ kind, name }: { kind: Kind; name?: string }) {
                 />
             )}
             {name && <Shown key={name} kind={kind} name={name} again={asked.again} />}
-            {adds && <Import kind={kind} close={() => setAdds(false)} done={asked.again} />}
-        </>
+            {adds && <Import kind={kind} files={adds} close={() => setAdds(null)} done={asked.again} />}
+        </div>
     );
 }

@@ -12,12 +12,17 @@ export interface Box {
     column: number;
     row: number;
     isEnd?: boolean;
+    /** The first letters of the hash. */
+    hash?: string;
+    /** Nothing is made of it: it leads nowhere. */
+    isLeaf?: boolean;
 }
 interface From {
     ref?: string;
     path?: string;
     name?: string;
     key?: string;
+    hash?: string;
 }
 interface Lineage {
     job?: string;
@@ -27,9 +32,12 @@ interface Lineage {
     data?: (From | string)[];
     model?: From | string;
     more_data?: number;
+    eval?: { job?: string; values?: Record<string, number> };
 }
 
 const SHOWN = 6;
+const EVALS_SHOWN = 3;
+const HASH_SHOWN = 8;
 const WIDTH = 176;
 const HEIGHT = 44;
 
@@ -37,7 +45,28 @@ const textOf = (f: From | string | undefined): string =>
     typeof f === "string" ? f : (f?.ref ?? f?.name ?? f?.path ?? "");
 const listOf = <T,>(x: T | T[] | undefined): T[] => (x === undefined ? [] : Array.isArray(x) ? x : [x]);
 
-/** Boxes in columns; every box leads to all of the next column. Pure. */
+const hashOf = (f: From | string | undefined) =>
+    typeof f === "object" && typeof f.hash === "string" ? f.hash.slice(0, HASH_SHOWN) : undefined;
+
+/** What judged the checkpoint: beside what was made of it. A person may have written something else there. */
+function evalsOf(l: Lineage, column: number, row: number): Box[] {
+    const values = l.eval && typeof l.eval === "object" ? l.eval.values : undefined;
+    if (!values || typeof values !== "object") return [];
+    const job = typeof l.eval?.job === "string" ? l.eval.job : undefined;
+    return Object.entries(values)
+        .filter(([, v]) => typeof v === "number")
+        .slice(0, EVALS_SHOWN)
+        .map(([metric, v], i) => ({
+            what: w("l_eval"),
+            says: `${metric} ${Number(v.toPrecision(4))}`,
+            href: job && `/jobs/${encodeURIComponent(job)}`,
+            column,
+            row: row + 1 + i,
+            isLeaf: true,
+        }));
+}
+
+/** Boxes in columns; every box but a leaf leads to all of the next column. Pure. */
 export function boxesOf(name: string, raw: unknown): Box[] {
     const l = (raw && typeof raw === "object" ? raw : {}) as Lineage;
     const out: Box[] = [];
@@ -49,6 +78,7 @@ export function boxesOf(name: string, raw: unknown): Box[] {
             first.push({
                 what: w("l_code"),
                 says,
+                hash: hashOf(typeof s === "object" ? s : undefined),
                 href: isSnapshot ? `/snapshots?name=${encodeURIComponent(says)}` : undefined,
             });
     }
@@ -57,7 +87,12 @@ export function boxesOf(name: string, raw: unknown): Box[] {
         const says = textOf(d);
         const known = typeof d === "string" || !!d.ref;
         if (says)
-            first.push({ what: w("l_data"), says, href: known ? `/data/${encodeURIComponent(says)}` : undefined });
+            first.push({
+                what: w("l_data"),
+                says,
+                hash: hashOf(d),
+                href: known ? `/data/${encodeURIComponent(says)}` : undefined,
+            });
     }
     const more = Math.max(0, data.length - SHOWN) + (l.more_data ?? 0);
     if (more) first.push({ what: w("l_data"), says: w("l_more", more) });
@@ -66,6 +101,7 @@ export function boxesOf(name: string, raw: unknown): Box[] {
         first.push({
             what: w("l_base"),
             says: base,
+            hash: hashOf(l.model),
             href: typeof l.model === "string" || l.model?.ref ? `/models/${encodeURIComponent(base)}` : undefined,
         });
     first.forEach((b, row) => out.push({ ...b, column: 0, row }));
@@ -80,6 +116,7 @@ export function boxesOf(name: string, raw: unknown): Box[] {
             column: column++,
             row,
         });
+    const evals = l.job ? evalsOf(l, column, row) : [];
     if (l.merge)
         out.push({
             what: w("l_merge"),
@@ -89,6 +126,8 @@ export function boxesOf(name: string, raw: unknown): Box[] {
             row,
         });
     if (out.length) out.push({ what: w("l_model"), says: name, column, row, isEnd: true });
+    // The model stays the last one.
+    out.splice(out.length - 1, 0, ...evals);
     return out;
 }
 
@@ -97,7 +136,7 @@ export function LineageGraph({ name, of }: { name: string; of: unknown }) {
     if (!boxes.length) return <p class="mid">{w("no_lineage")}</p>;
     const keyOf = (b: Box) => `${b.column}/${b.row}`;
     const wires = boxes.flatMap((a) =>
-        boxes.filter((b) => b.column === a.column + 1).map((b) => [keyOf(a), keyOf(b)] as const),
+        boxes.filter((b) => !a.isLeaf && b.column === a.column + 1).map((b) => [keyOf(a), keyOf(b)] as const),
     );
     return (
         <div class="lineage">
@@ -114,7 +153,10 @@ export function LineageGraph({ name, of }: { name: string; of: unknown }) {
                     class: b.isEnd ? "end" : "",
                     draw: (
                         <>
-                            <span>{b.what}</span>
+                            <span>
+                                {b.what}
+                                {b.hash && <code class="dim"> {visible(b.hash)}</code>}
+                            </span>
                             <b class="cut" title={visible(b.says)}>
                                 {visible(b.says)}
                             </b>

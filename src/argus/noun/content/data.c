@@ -249,6 +249,8 @@ static const struct column DATASETS[] = {
     {.title = "say_source", .flags = COLUMN_FLEX, .least = 12, .rank = 2, .key = "source"},
 };
 
+static const struct opt RM_OPTS[] = {ENTRY_DRY_RUN};
+
 static const struct command DATA_COMMANDS[] = {
     {
         .name = "data upload",
@@ -350,9 +352,12 @@ static const struct command DATA_COMMANDS[] = {
         .text =
             "The files of the data set go too, unless it was registered where they lay. Refused "
             "while a job that is not "
-            "over reads it. NAME without a version is the newest data set of that name.",
+            "over reads it. NAME without a version is the newest data set of that name. With --dry-run it lists the "
+            "jobs, services, pipelines and presets that use it.",
+        OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/datasets/{}",
+                .print_dry = entry_print_users,
                 .done = "say_done_removed",
                 .subject = "{ref}"},
     },

@@ -40,6 +40,8 @@ static int model_import(struct cli *cli, void *opts, const struct strv *args, st
     return entry_import(cli, "/v1/models", args->v[0], opts, err);
 }
 
+static const struct opt RM_OPTS[] = {ENTRY_DRY_RUN};
+
 static const struct command MODEL_COMMANDS[] = {
     {
         .name = "model import",
@@ -90,11 +92,13 @@ static const struct command MODEL_COMMANDS[] = {
         .args = "NAME|ENDPOINT",
         .least = 1,
         .most = 1,
-        .summary = "trace a model back to what it was made of",
+        .summary = "trace a model back to what it was made of, and on to who uses it",
         .text =
             "Goes from the model over the merge and the training to the code, the data and the "
             "base model, each with its hash, and on from the base model, as far as it is known. "
             "The chain is what argusd itself recorded; 'said' marks what only the importer says. "
+            "Then follow, behind '->', the services, runs of pipelines, jobs and models that use "
+            "the model, and behind '<-' the step that published it. "
             "ENDPOINT is a service's, or service/NAME: the chain begins at the version that "
             "answers there.",
         .example = "argus model lineage my-sft\tthe chain of the newest version\n"
@@ -129,9 +133,12 @@ static const struct command MODEL_COMMANDS[] = {
         .summary = "remove one version of a model",
         .text =
             "The weights of the model go too, unless it was registered where they lay. Refused while a job that is not "
-            "over reads it. NAME without a version is the newest model of that name.",
+            "over reads it. NAME without a version is the newest model of that name. With --dry-run it lists the "
+            "jobs, services, pipelines and presets that use it.",
+        OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/models/{}",
+                .print_dry = entry_print_users,
                 .done = "say_done_removed",
                 .subject = "{ref}"},
     },

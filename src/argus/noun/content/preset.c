@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "argus/job/submission.h"
+#include "argus/model/entry.h"
 #include "argus/show/member.h"
 #include "base/message.h"
 
@@ -58,6 +59,7 @@ static const struct opt RM_OPTS[] = {
      .arg = "NAME",
      .doc = "presets of this project; those of project default if not given",
      .to = "query:project"},
+    ENTRY_DRY_RUN,
 };
 
 /* ---- tables ---- */
@@ -256,10 +258,12 @@ static const struct command PRESET_COMMANDS[] = {
         .most = ARGS_ANY,
         .summary = "remove presets",
         .text = "You may remove your own presets; admins may remove anybody's. Jobs that were "
-                "made from a removed preset keep their specs.",
+                "made from a removed preset keep their specs. With --dry-run it lists the "
+                "pipelines that name the preset.",
         OPTS(RM_OPTS),
         .ask = {.method = "DELETE",
                 .path = "/v1/presets/{}",
+                .print_dry = entry_print_users,
                 .done = "say_done_removed",
                 .subject = "preset {name}"},
     },

@@ -88,10 +88,6 @@ static const struct opt RUN_OPTS[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct pipe_run_opts, force),
      .doc = "no earlier run stands in for a step"},
-    {.name = "dry-run",
-     .type = OPT_FLAG,
-     .offset = offsetof(struct pipe_run_opts, dry_run),
-     .doc = PLAN_DOC},
     {.name = "project",
      .type = OPT_TEXT,
      .offset = offsetof(struct pipe_run_opts, project),
@@ -103,6 +99,11 @@ static const struct opt RUN_OPTS[] = {
      .arg = "NAME",
      .doc = WHOSE_DOC},
     OPT_OUTPUT(struct pipe_run_opts),
+    /* The last one: 'pipe plan' has those before it. */
+    {.name = "dry-run",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct pipe_run_opts, dry_run),
+     .doc = PLAN_DOC},
 };
 
 struct pipe_add_opts {
@@ -196,6 +197,16 @@ static void pipe_done(struct table *t, const json_t *run, const struct when *w)
                (long long)json_get_int(run, "total", 0));
 }
 
+static void pipe_hours(struct table *t, const json_t *of, const struct when *w)
+{
+    double hours = json_get_real(of, "gpu_hours", 0);
+    (void)w;
+    if (hours > 0)
+        table_addf(t, STYLE_PLAIN, "%.2f", hours);
+    else
+        table_add(t, STYLE_PLAIN, NULL);
+}
+
 static void pipe_reason(struct table *t, const json_t *step, const struct when *w)
 {
     (void)w;
@@ -218,6 +229,7 @@ static const struct column RUNS[] = {
     {.title = "say_project", .flags = COLUMN_FLEX, .least = 9, .key = "project", .rank = 3},
     {.title = "say_made", .key = "created_at", .as = CELL_TIME},
     {.title = "say_ended_at", .key = "ended_at", .as = CELL_TIME, .rank = 1},
+    {.title = "say_gpu_hours", .flags = COLUMN_RIGHT, .draw = pipe_hours, .rank = 4},
 };
 static const struct column STEPS[] = {
     {.title = "say_step_name",
@@ -234,6 +246,7 @@ static const struct column STEPS[] = {
      .rank = 2},
     {.title = "say_job", .flags = COLUMN_FLEX, .least = 12, .key = "job"},
     {.title = "say_started_at", .key = "started_at", .as = CELL_TIME, .rank = 3},
+    {.title = "say_gpu_hours", .flags = COLUMN_RIGHT, .draw = pipe_hours, .rank = 1},
     {.title = "say_reason", .flags = COLUMN_ROOM, .draw = pipe_reason},
 };
 
@@ -499,6 +512,13 @@ static int pipe_run(struct cli *cli, void *opts, const struct strv *args, struct
     return 0;
 }
 
+static int pipe_plan(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    struct pipe_run_opts *o = opts;
+    o->dry_run = true;
+    return pipe_run(cli, o, args, err);
+}
+
 /* ---- a run ---- */
 
 static int pipe_show_page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -517,7 +537,11 @@ static int pipe_show_page(struct cli *cli, void *opts, const struct strv *args, 
     struct when w = cli_when(cli, o->utc);
     size_t i;
     const json_t *step;
-    (void)fprintf(cli->out, "%s  %s\n", json_get_str(run, "id", ""), member_str(run, "state"));
+    double hours = json_get_real(run, "gpu_hours", 0);
+    (void)fprintf(cli->out, "%s  %s", json_get_str(run, "id", ""), member_str(run, "state"));
+    if (hours > 0)
+        (void)fprintf(cli->out, "  %.2f %s", hours, message_words("say_gpu_hours", cli->term.lang));
+    (void)fputc('\n', cli->out);
     json_array_foreach (json_get_array(run, "steps"), i, step)
         table_add_item(t, step, &w);
     (void)table_print(t, &cli->term, o->output == OUTPUT_WIDE,
@@ -645,6 +669,21 @@ static const struct command PIPE_COMMANDS[] = {
         OPTS(RUN_OPTS),
         .opts_size = sizeof(struct pipe_run_opts),
         .run = pipe_run,
+    },
+    {
+        .name = "pipe plan",
+        .args = "FILE|NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "tell what a run would do, and begin nothing",
+        .text = "As 'argus pipe run --dry-run': for each step whether it would run, or an earlier "
+                "run stands in for it, and why, with what is other than before. FILE is stored "
+                "first, as with 'argus pipe add'.",
+        .example = "argus pipe plan sft-to-model -p lr=2e-5\twhat would run again, and why",
+        .opts = RUN_OPTS,
+        .n_opts = array_len(RUN_OPTS) - 1,
+        .opts_size = sizeof(struct pipe_run_opts),
+        .run = pipe_plan,
     },
     {
         .name = "pipe runs",

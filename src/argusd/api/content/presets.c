@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/api/content/removalplan.h"
 #include "argusd/kit/part.h"
 #include "argusd/kit/resource.h"
 #include "argusd/launch/secretcheck.h"
@@ -233,6 +234,11 @@ static int preset_check_remove(struct resource_ask *q, const void *x)
     return 0;
 }
 
+static void preset_plan_remove(struct resource_ask *q, const void *x)
+{
+    api_plan_removal(q, NULL, x);
+}
+
 static bool preset_take_away(struct resource_ask *q, const void *x)
 {
     presets_remove(q->a->presets, x);
@@ -267,6 +273,7 @@ static const struct resource preset_noun = {
     .check = preset_check,
     .write = preset_write,
     .check_remove = preset_check_remove,
+    .plan_remove = preset_plan_remove,
     .take_away = preset_take_away,
 };
 
@@ -280,6 +287,10 @@ static const struct http_param list_params[] = {
 static const struct http_param find_params[] = {
     {"project", HTTP_PARAM_STRING,
      "this project's own; if not given that of project default, else the shipped one"},
+    {0}};
+static const struct http_param remove_params[] = {
+    {"project", HTTP_PARAM_STRING, "this project's own; that of project default if not given"},
+    {"dry_run", HTTP_PARAM_BOOLEAN, "answer what uses it, and remove nothing"},
     {0}};
 static const struct http_route rows[] = {
     RESOURCE_LIST(&preset_noun,
@@ -310,8 +321,8 @@ static const struct http_route rows[] = {
                     "/v1/presets/{name}",
                     USER,
                     "remove a project's preset",
-                    .params = find_params,
-                    .reply_schema = "Preset"),
+                    .params = remove_params,
+                    .reply_schema = "PresetOrPlan"),
 };
 static const struct http_schema schemas[] = {
     {.name = "PresetForm",

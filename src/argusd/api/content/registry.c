@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/api/content/removalplan.h"
 #include "argusd/content/registry.h"
 #include "argusd/imports/lineage.h"
 #include "argusd/imports/registry_import.h"
@@ -70,6 +71,17 @@ static char *entry_json(const json_t *o, const char *member)
     return v ? json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 }
 
+/* As it was written down, and what judged the checkpoint since. */
+static char *entry_whole_lineage(const struct resource_ask *q, const struct registry_entry *e)
+{
+    json_t *eval = e->is_recorded ? lineage_eval(q->a->checkpoints, e->lineage) : NULL;
+    if (!eval)
+        return entry_json(e->lineage, NULL);
+    _cleanup_(json_unrefp) json_t *now = json_copy(e->lineage);
+    (void)json_object_set_new(now, "eval", eval); /* fails for lack of memory alone */
+    return entry_json(now, NULL);
+}
+
 /* What argusd wrote down of a job is for those who may see the job, and for the owner, who could;
  * not for an audit event. Others learn which step it is, and what the importer said himself. */
 static char *entry_lineage(struct resource_ask *q, const struct registry_entry *e)
@@ -79,7 +91,7 @@ static char *entry_lineage(struct resource_ask *q, const struct registry_entry *
     const char *job = json_get_str(e->lineage, "job", "");
     if (!e->lineage || !e->is_recorded ||
         (!q->is_trail && (str_eq(q->who.user, e->owner) || api_sees_job(job, &eyes))))
-        return entry_json(e->lineage, NULL);
+        return entry_whole_lineage(q, e);
     _cleanup_(json_unrefp) json_t *some = json_object();
     for (size_t i = 0; i < array_len(keys); i++)
         if (json_object_get(e->lineage, keys[i]))
@@ -208,6 +220,11 @@ static void entry_cancel(struct resource_ask *q, const struct registry_entry *e)
         (void)jobs_apply(l, &stop, q->who.user, clock_wall()); /* it may be stopping already */
 }
 
+static void entry_plan_remove(struct resource_ask *q, const void *x)
+{
+    api_plan_removal(q, x, NULL);
+}
+
 static bool entry_take_away(struct resource_ask *q, const void *x)
 {
     const struct registry_entry *e = x;
@@ -292,7 +309,7 @@ static void entry_share(struct http_req *req, void *app)
     .remove = {word "_remove", "remove"}, .flags = RESOURCE_STAYS, .next = entry_next,             \
     .wants = entry_wants, .compare = entry_compare, .find = entry_find, .thing = entry_thing,      \
     .may = entry_may, .fill = entry_fill, .check_remove = entry_check_remove,                      \
-    .take_away = entry_take_away
+    .plan_remove = entry_plan_remove, .take_away = entry_take_away
 static const struct resource dataset_noun = {
     ENTRY("data set", "datasets", ACCESS_KIND_DATASET, dataset_table, "dataset")};
 static const struct resource model_noun = {
@@ -402,6 +419,9 @@ static void dataset_prepare(struct http_req *req, void *app)
 static const struct http_param list_params[] = {{"q", HTTP_PARAM_STRING, "part of the name"},
                                                 {"user", HTTP_PARAM_STRING, "only this owner's"},
                                                 {0}};
+static const struct http_param remove_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "answer what uses it, and remove nothing"},
+    {0}};
 static const struct http_route rows[] = {
     RESOURCE_LIST(&dataset_noun,
                   "/v1/datasets",
@@ -439,7 +459,8 @@ static const struct http_route rows[] = {
                     "/v1/datasets/{name}",
                     USER,
                     "remove a data set and its bytes; refused while a job uses it",
-                    .reply_schema = "Dataset"),
+                    .params = remove_params,
+                    .reply_schema = "DatasetOrPlan"),
     RESOURCE_ROUTE("POST",
                    entry_share,
                    &dataset_noun,
@@ -476,7 +497,8 @@ static const struct http_route rows[] = {
         "/v1/models/{name}",
         USER,
         "remove a model and its bytes; refused while a job uses it or a service keeps it",
-        .reply_schema = "Model"),
+        .params = remove_params,
+        .reply_schema = "ModelOrPlan"),
     RESOURCE_ROUTE("POST",
                    entry_share,
                    &model_noun,

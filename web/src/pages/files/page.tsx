@@ -9,6 +9,7 @@ import { useAsk } from "../../api/use";
 import { bytes, visible } from "../../base/say";
 import { query, setQuery, withQuery } from "../../base/url";
 import { Blank, Pending } from "../../kit/blank";
+import { useDrop } from "../../kit/drop";
 import { Icon } from "../../kit/icons";
 import { List, type Column } from "../../kit/list";
 import { ask, Drawer } from "../../kit/over";
@@ -269,7 +270,6 @@ function Shown({ path, row, may, again }: { path: string; row: Row; may: boolean
 export default function Files() {
     const path = query.value.get("path") ?? "";
     const show = query.value.get("show");
-    const [dropping, setDropping] = useState(false);
     const pick = useRef<HTMLInputElement>(null);
     const asked = useAsk("GET /v1/files", { query: { path: path || undefined, limit: 1000 } });
     const rows = asked.data?.entries;
@@ -277,22 +277,9 @@ export default function Files() {
     const may = session.value?.role !== "viewer";
     const canPut = may && !!path && asked.data?.kind === "directory";
     const shown = rows?.find((r) => r.name === show && !isDir(r));
-    const drop = (e: DragEvent) => {
-        e.preventDefault();
-        setDropping(false);
-        if (e.dataTransfer?.files.length) sending.add(e.dataTransfer.files);
-    };
+    const drop = useDrop(canPut, sending.add);
     return (
-        <div
-            class={`files ${dropping ? "dropping" : ""}`}
-            onDragOver={(e) => {
-                if (!canPut || !e.dataTransfer?.types.includes("Files")) return;
-                e.preventDefault();
-                setDropping(true);
-            }}
-            onDragLeave={(e) => e.currentTarget === e.target && setDropping(false)}
-            onDrop={(e) => canPut && drop(e)}
-        >
+        <div class={`files ${drop.over ? "dropping" : ""}`} {...drop.on}>
             <Head title={t("files")} cli={`argus files ls ${path ? shell(path) : ""}`.trim()}>
                 {canPut && (
                     <>
@@ -315,7 +302,7 @@ export default function Files() {
                 )}
             </Head>
             <Crumbs path={path} />
-            {dropping && <p class="drop-note">{w("drop", visible(path))}</p>}
+            {drop.over && <p class="drop-note">{w("drop", visible(path))}</p>}
             <div class="cols">
                 <SendingPanel all={sending.all} start={(s, replace) => void sending.start(s, replace)} />
                 {asked.why || !rows ? (

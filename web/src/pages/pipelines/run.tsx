@@ -8,7 +8,7 @@ import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { useActs } from "../../base/acts";
 import { useKeys } from "../../base/keys";
-import { figure, num, span, visible } from "../../base/say";
+import { figure, gpuHours, num, span, visible } from "../../base/say";
 import { go, query, setQuery } from "../../base/url";
 import { Blank, Pending } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
@@ -141,6 +141,12 @@ function StepBody({ of: s }: { of: PipelineStep }) {
                                 <Time at={s.started_at} />
                                 {took !== null && <span class="dim"> · {span(took)}</span>}
                             </dd>
+                        </>
+                    )}
+                    {s.gpu_hours > 0 && (
+                        <>
+                            <dt>{t("gpu_hours")}</dt>
+                            <dd>{gpuHours(s.gpu_hours)}</dd>
                         </>
                     )}
                     {s.tries > 1 && (
@@ -321,6 +327,11 @@ function RunHead({ run, may }: { run: PipelineRun; may: boolean }) {
                         <Time at={run.started_at ?? run.created_at} /> · {took === null ? w("waits_turn") : span(took)}
                     </span>
                     <span>{w("steps_done", run.done, run.total)}</span>
+                    {run.gpu_hours > 0 && (
+                        <span class="pipe-cost">
+                            {gpuHours(run.gpu_hours)} {t("gpu_hours")}
+                        </span>
+                    )}
                 </div>
             </div>
             <div class="acts">

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx - presets: a spec with holes to fill, shipped with Argus or a project's own. ?name= is the one that is looked
 // at; a project's own can be changed here.
+import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import type { Preset, PresetItem } from "../../made/api";
 import { call, Refusal, session } from "../../api/client";
@@ -14,6 +15,7 @@ import { List, ListCsv, type Column } from "../../kit/list";
 import { ask, Drawer } from "../../kit/over";
 import { Cli, Head, shell, Text, Time, toast } from "../../kit/parts";
 import { Yaml } from "../../kit/yaml";
+import { Breaks } from "../../library/breaks";
 import "../../library/library.css";
 import { t } from "../../words/shared";
 
@@ -198,14 +200,21 @@ function Shown({ of: p, again }: { of: PresetItem; again: () => void }) {
     const [edits, setEdits] = useState(false);
     const close = () => setQuery({ name: null });
     const may = !p.shipped && session.value?.role !== "viewer";
-    const remove = () =>
+    const remove = () => {
+        const stands = signal("");
         ask({
             title: w("rm_title", visible(p.name)),
             isBad: true,
             act: w("rm_go"),
             cli: `argus preset rm ${shell(p.name)}`,
             done: w("rm_done"),
-            body: <p>{w("rm_text", visible(p.project ?? ""))}</p>,
+            missing: () => stands.value,
+            body: (
+                <>
+                    <p>{w("rm_text", visible(p.project ?? ""))}</p>
+                    <Breaks kind="presets" name={p.name} project={p.project ?? undefined} stands={stands} />
+                </>
+            ),
             does: async () => {
                 await call("DELETE /v1/presets/{name}", {
                     path: { name: p.name },
@@ -215,6 +224,7 @@ function Shown({ of: p, again }: { of: PresetItem; again: () => void }) {
                 again();
             },
         });
+    };
     return (
         <Drawer
             label={visible(p.name)}
