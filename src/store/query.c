@@ -33,6 +33,8 @@
 #define SQL_OF_JOB " AND e.job_seq>0 AND e.job_seq=(SELECT seq FROM job WHERE id=?4)"
 #define SQL_OF_KINDS " AND instr(','||?5||',', ','||e.kind||',')>0"
 #define SQL_OF_ACTOR " AND e.actor=?6"
+/* A clock that was set back makes times that are not in the order of seq: each row is asked. */
+#define SQL_OF_TIME " AND e.at>=?13 AND e.at<?14"
 /* "node/n1", or "node" for all of them; what is about a job alone has no object. */
 #define SQL_OF_OBJECT                                                                              \
     " AND (e.object=?7 OR substr(e.object,1,length(?7)+1)=?7||'/'"                                 \
@@ -57,6 +59,8 @@ enum {
     PARAM_KINDS_SHARED,
     PARAM_KINDS_ANY,
     PARAM_EVERYBODY,
+    PARAM_FROM,
+    PARAM_TO,
     PARAM_PROJECT,
     SQL_MAX_BYTES = 32768
 };
@@ -89,7 +93,7 @@ int query_has_id(struct reader *reader, const char *id, bool *ret, struct err *e
     return 0;
 }
 
-/* "?13,?14" */
+/* "?15,?16" */
 static void store_query_add_projects(const struct store_scope *s, struct buf *sql)
 {
     for (size_t i = 0; i < s->nprojects; i++)
@@ -300,12 +304,20 @@ static void store_query_make_sql(const struct store_event_query *q, struct buf *
         (void)buf_adds(sql, SQL_OF_ACTOR);
     if (q->object)
         (void)buf_adds(sql, SQL_OF_OBJECT);
+    if (q->from || q->to)
+        (void)buf_adds(sql, SQL_OF_TIME);
     if (q->scope) {
         store_query_add_projects(q->scope->who, &projects);
         (void)buf_addf(sql, SQL_IN_SCOPE, projects.len ? "," : "", buf_str(&projects));
     }
     (void)buf_adds(sql, q->newest_first ? SQL_NEWEST : SQL_OLDEST);
     buf_release(&projects);
+}
+
+static void bind_event_time(sqlite3_stmt *st, const struct store_event_query *q)
+{
+    store_query_bind_int(st, PARAM_FROM, (int64_t)q->from);
+    store_query_bind_int(st, PARAM_TO, q->to ? (int64_t)q->to : INT64_MAX);
 }
 
 static void bind_event_scope(sqlite3_stmt *st, const struct store_event_scope *s)
@@ -344,6 +356,8 @@ int query_events(struct reader *reader,
         bind_text(st, PARAM_ACTOR, q->actor);
     if (q->object)
         bind_text(st, PARAM_OBJECT, q->object);
+    if (q->from || q->to)
+        bind_event_time(st, q);
     if (q->scope)
         bind_event_scope(st, q->scope);
     while ((r = reader_step(reader, st, err)) == 1) {

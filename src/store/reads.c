@@ -324,7 +324,8 @@ struct store_read *reads_events(struct reads *rs,
     r->events.kinds = own(r, q->kinds);
     r->events.actor = own(r, q->actor);
     r->events.object = own(r, q->object);
-    r->line = q->kinds || q->actor || q->object ? LINE_SLOW : LINE_FAST; /* they may be rare */
+    bool walks = q->kinds || q->actor || q->object || q->from || q->to; /* they may be rare */
+    r->line = walks ? LINE_SLOW : LINE_FAST;
     r->events.scope = own_event_scope(r, q->scope);
     return reads_enqueue(r);
 }

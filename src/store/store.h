@@ -431,6 +431,7 @@ struct store_event_query {
     const char *job;           /* only of the job with exactly this id */
     const char *kinds, *actor; /* only of these kinds ("stop,ended"), by this one; NULL */
     const char *object;        /* only about it: "node/n1", or "node" for all; NULL */
+    usec_t from, to;           /* only of this time: from on, and before to; 0 = no bound */
     unsigned limit;            /* rows, 1 … STORE_PAGE_MAX */
     bool newest_first;         /* else oldest first */
     const struct store_event_scope *scope; /* NULL = everything */

@@ -139,6 +139,18 @@ def test_sessions_are_listed_and_ended(argusd):
     assert mine.login.json()["id"] in {s["id"] for s in everyone}
 
 
+def test_an_admin_lists_the_sessions_of_one_user(argusd):
+    mine, theirs = Browser(argusd, "admin"), Browser(argusd)
+    listed = mine.call("GET", "/v1/sessions?user=alice").json()["sessions"]
+    assert {s["user"] for s in listed} == {"alice"} and theirs.login.json()["id"] in {s["id"] for s in listed}
+    assert mine.call("GET", "/v1/sessions?user=alice&all=1").json()["sessions"] == listed, "user= is the narrower one"
+    own = {s["id"] for s in theirs.call("GET", "/v1/sessions").json()["sessions"]}
+    asked = theirs.call("GET", "/v1/sessions?user=alice").json()["sessions"]
+    assert {s["id"] for s in asked} == own, "one's own by name"
+    refused = theirs.call("GET", f"/v1/sessions?user={mine.login.json()['user']}")
+    assert refused.status in (403, 404), refused
+
+
 def test_nobody_ends_the_session_of_another(argusd):
     admin, alice, victor = Browser(argusd, "admin"), Browser(argusd), Browser(argusd, "viewer")
     theirs = admin.login.json()["id"]

@@ -25,8 +25,7 @@ struct follow {
     struct http_stream *st;
     struct store_read *read;
     struct events_listener *listener;
-    char *job; /* NULL: all */
-    char *kinds, *actor, *object;
+    struct event_filter filter;
     int64_t
         through; /* on disk when the read began: what it did not give up to here is not for him */
     int64_t since;
@@ -39,10 +38,7 @@ static void follow_free(struct follow *f)
     events_unlisten(f->listener);
     if (f->read)
         store_read_cancel(f->read);
-    free(f->job);
-    free(f->kinds);
-    free(f->actor);
-    free(f->object);
+    event_filter_release(&f->filter);
     free(f);
 }
 
@@ -85,6 +81,82 @@ void api_event_put(const struct api_eyes *eyes, const struct store_event *row, s
     page.text = page.reason.text;
     field_to_json(&event_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
     said_release(&page.reason);
+}
+
+/* ---- as CSV ---- */
+
+void api_event_put_csv_head(struct buf *out)
+{
+    (void)buf_adds(out, "seq,at,kind,object,job,actor,from,to,text,data\n"); /* it fits */
+}
+
+void api_event_put_csv(const struct api_eyes *eyes, const struct store_event *row, struct buf *out)
+{
+    struct said said = {0};
+    char at[CLOCK_TEXT_MAX];
+    saying_say(eyes, row->job, row->reason_code, row->text, &said);
+    _cleanup_(freep) char *of_job = row->job && !row->object ? xasprintf("job/%s", row->job) : NULL;
+    const char *fields[] = {clock_to_string(row->at, at),
+                            row->kind,
+                            row->object ? row->object : of_job,
+                            row->job,
+                            row->actor,
+                            row->from_state,
+                            row->to_state,
+                            said.text,
+                            row->data};
+    (void)buf_addf(out, "%lld", (long long)row->seq); /* past the ceiling failed is set, as below */
+    for (size_t i = 0; i < array_len(fields); i++) {
+        (void)buf_addc(out, ',');
+        buf_add_csv(out, str_or(fields[i], ""));
+    }
+    (void)buf_addc(out, '\n');
+    said_release(&said);
+}
+
+/* ---- what is asked for ---- */
+
+/* A filter of the query that says something; NULL. Yours. */
+static char *filter_text(const struct http_req *req, const char *name)
+{
+    const char *text = http_req_query(req, name);
+    return text && *text ? xstrdup(text) : NULL;
+}
+
+int event_filter_read(const struct http_req *req, struct event_filter *ret, struct err *err)
+{
+    struct event_filter f = {0};
+    usec_t now = clock_wall();
+    int r = api_read_time(req, "from", now, &f.from, err);
+    if (r == 0)
+        r = api_read_time(req, "to", now, &f.to, err);
+    if (r < 0)
+        return ERR_BAD_REQUEST;
+    f.job = filter_text(req, "job");
+    f.kinds = filter_text(req, "kind");
+    f.actor = filter_text(req, "actor");
+    f.object = filter_text(req, "object");
+    *ret = f;
+    return 0;
+}
+
+void event_filter_release(struct event_filter *f)
+{
+    free(f->job);
+    free(f->kinds);
+    free(f->actor);
+    free(f->object);
+    *f = (struct event_filter){0};
+}
+
+void event_filter_ask(const struct event_filter *f, struct store_event_query *q)
+{
+    q->job = f->job;
+    q->kinds = f->kinds;
+    q->actor = f->actor;
+    q->object = f->object;
+    q->from = f->from;
+    q->to = f->to;
 }
 
 /* ---- pages ---- */
@@ -178,13 +250,10 @@ static void read_more(struct follow *f)
     struct people_sight sight;
     people_sight(f->a->people, &f->who, &sight);
     struct store_event_query q = {.since = f->newest_first ? 0 : f->since,
-                                  .job = f->job,
-                                  .kinds = f->kinds,
-                                  .actor = f->actor,
-                                  .object = f->object,
                                   .limit = f->limit,
                                   .newest_first = f->newest_first,
                                   .scope = sight.scope};
+    event_filter_ask(&f->filter, &q);
     struct store_then then = {.done = api_events_on_page, .arg = f};
     f->read = store_list_events(f->a->store, &q, &then);
     people_sight_release(&sight);
@@ -193,7 +262,7 @@ static void read_more(struct follow *f)
 static void on_event(int64_t seq, const char *job, void *arg)
 {
     struct follow *f = arg;
-    if (seq > f->since && (!f->job || !job || str_eq(f->job, job)))
+    if (seq > f->since && (!f->filter.job || !job || str_eq(f->filter.job, job)))
         read_more(f);
 }
 
@@ -243,25 +312,17 @@ static int read_query(struct http_req *req, struct follow *f, struct err *err)
     return r < 0 ? ERR_BAD_REQUEST : 0;
 }
 
-/* A filter of the query that says something; NULL. Yours. */
-static char *filter(struct http_req *req, const char *name)
-{
-    const char *text = http_req_query(req, name);
-    return text && *text ? xstrdup(text) : NULL;
-}
-
 static void api_events_begin(struct http_req *req, struct api *a, const char *job)
 {
     struct follow *f = xcalloc(1, sizeof(*f));
     struct err err = {0};
-    *f = (struct follow){.a = a,
-                         .req = req,
-                         .who = *http_req_principal(req),
-                         .job = xstrdup(job),
-                         .kinds = filter(req, "kind"),
-                         .actor = filter(req, "actor"),
-                         .object = filter(req, "object")};
-    if (read_query(req, f, &err) < 0) {
+    *f = (struct follow){.a = a, .req = req, .who = *http_req_principal(req)};
+    int r = read_query(req, f, &err);
+    if (r == 0)
+        r = event_filter_read(req, &f->filter, &err);
+    if (job)
+        set_str(&f->filter.job, job);
+    if (r < 0) {
         err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
         follow_free(f);
@@ -292,7 +353,7 @@ static void api_events_begin(struct http_req *req, struct api *a, const char *jo
 
 static void api_events(struct http_req *req, void *app)
 {
-    api_events_begin(req, app, http_req_query(req, "job"));
+    api_events_begin(req, app, NULL);
 }
 
 static void job_events(struct http_req *req,
@@ -317,10 +378,7 @@ static const struct http_param event_params[] = {
     {"limit", HTTP_PARAM_INTEGER, "events of a page, 1 to 1000; 200 if not given"},
     {"newest_first", HTTP_PARAM_BOOLEAN, "the newest ones, newest first"},
     {"wait", HTTP_PARAM_SPAN, "answer when there is one, at most 60s"},
-    {"job", HTTP_PARAM_STRING, "only of the job with this id"},
-    {"kind", HTTP_PARAM_STRING, "only of these kinds, comma-separated: stop,ended"},
-    {"actor", HTTP_PARAM_STRING, "only by this user, or argusd"},
-    {"object", HTTP_PARAM_STRING, "only about this: job/ID, node/NAME; node for all nodes"},
+    EVENT_FILTER_PARAMS,
     {"last_event_id", HTTP_PARAM_STRING, "as the Last-Event-ID header"},
     {0}};
 

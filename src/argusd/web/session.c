@@ -219,8 +219,18 @@ static int session_compare(const void *x, const void *y)
 static bool session_wants(struct resource_ask *q, const void *x)
 {
     const struct session *k = x;
-    bool all = http_req_query_bool(q->req, "all", false);
-    return (all || str_eq(k->user, q->who.user)) && session_works(q->a->sessions, k, clock_wall());
+    const char *user = http_req_query(q->req, "user");
+    if (!user && !http_req_query_bool(q->req, "all", false))
+        user = q->who.user;
+    return (!user || str_eq(user, k->user)) && session_works(q->a->sessions, k, clock_wall());
+}
+
+static int session_check_list(struct resource_ask *q)
+{
+    const char *user = http_req_query(q->req, "user");
+    struct access_thing thing = {.kind = ACCESS_KIND_USER, .name = user, .owner = user};
+    return user ? access_check(&q->who, ACCESS_TOKEN_SEE, "see the sessions of", &thing, &q->err)
+                : 0;
 }
 
 static const void *session_find(struct resource_ask *q, const void *asked)
@@ -282,6 +292,7 @@ static const struct resource session_noun = {
     .may_see = ACCESS_TOKEN_SEE,
     .may_change = ACCESS_SESSION_END,
     .remove = {"session_ended", "end"},
+    .check_list = session_check_list,
     .next = session_next,
     .wants = session_wants,
     .compare = session_compare,
@@ -294,6 +305,7 @@ static const struct resource session_noun = {
 };
 
 static const struct http_param list_params[] = {
+    {"user", HTTP_PARAM_STRING, "this user's"},
     {"all", HTTP_PARAM_BOOLEAN, "everybody's (admins); your own if not given"},
     {0}};
 static const struct http_route rows[] = {

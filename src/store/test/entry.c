@@ -161,12 +161,12 @@ static const struct store_event seen_events[] = {
     {.seq = 1, .job_seq = 1, .kind = "k"}, /* of ann, in p */
     {.seq = 2, .job_seq = 2, .kind = "k"}, /* of bob, in p */
     {.seq = 3, .job_seq = 3, .kind = "k"}, /* of bob, in q */
-    {.seq = 4, .kind = "k", .thing = "cluster"},
-    {.seq = 5, .kind = "k", .object = "node/n1", .actor = "bob", .thing = "node"},
+    {.seq = 4, .at = 200, .kind = "k", .thing = "cluster"},
+    {.seq = 5, .at = 250, .kind = "k", .object = "node/n1", .actor = "bob", .thing = "node"},
     {.seq = 6, .kind = "k", .object = "user/bob", .thing = "user", .owner = "bob"},
     {.seq = 7, .kind = "k", .object = "token/bob/1", .thing = "token", .owner = "bob"},
     {.seq = 8, .kind = "k", .object = "project/q", .thing = "project", .project = "q"},
-    {.seq = 9, .kind = "k", .object = "user/ann", .thing = "user", .owner = "ann"},
+    {.seq = 9, .at = 300, .kind = "k", .object = "user/ann", .thing = "user", .owner = "ann"},
     {.seq = 10, .kind = "k", .object = "token/ann/2", .thing = "token", .owner = "ann"},
     {.seq = 11, .kind = "k", .object = "project/p", .thing = "project", .project = "p"},
     {.seq = 12, .kind = "k", .object = "user/new", .actor = "ann", .thing = "user", .owner = "new"},
@@ -258,6 +258,12 @@ static void test_events_in_scope(void **state)
     expect_events(&b, &(struct store_event_query){.limit = 9, .kinds = "j,k"}, "1 2 3 4 5 6 7 8 9");
     expect_events(&b, &(struct store_event_query){.limit = 9, .kinds = "j,kk"}, "");
     expect_events(&b, &(struct store_event_query){.limit = 9, .actor = "bob", .scope = &ann}, "5");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .from = 200, .to = 300}, "4 5");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .to = 300}, "1 2 3 4 5 6 7 8 10");
+    expect_events(
+        &b,
+        &(struct store_event_query){.limit = 9, .from = 200, .newest_first = true, .scope = &ann},
+        "9 5 4");
     for (size_t i = 0; i < array_len(many); i++)
         many[i] = "x";
     bed_events(&b,

@@ -61,6 +61,34 @@ static const struct opt SILENCE_OPTS[] = {
      .need = "cli_say_long"},
     {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why it is silent", .to = "body:note"},
 };
+#define MATCH_OPT(word, place, words)                                                              \
+    {                                                                                              \
+        .name = (word), .type = OPT_LIST, .arg = "PATTERN", .doc = (words), .to = (place)          \
+    }
+static const struct opt SILENCE_MATCH_OPTS[] = {
+    MATCH_OPT("rule",
+              "body:rules",
+              "alerts of such rules; * stands for anything; may be given again"),
+    MATCH_OPT("project", "body:projects", "alerts of jobs of such projects"),
+    MATCH_OPT("user", "body:users", "alerts of jobs of such users"),
+    MATCH_OPT("kind",
+              "body:kinds",
+              "alerts of such things: job, node, gpu, cluster, root, queue …"),
+    MATCH_OPT("name", "body:names", "alerts of things of such names: of nodes, jobs, NODE/GPU"),
+    {.name = "least",
+     .type = OPT_CHOICE,
+     .arg = "SEVERITY",
+     .doc = "alerts of this severity and above",
+     .choices = SEVERITIES,
+     .to = "body:least"},
+    {.name = "for",
+     .type = OPT_TEXT,
+     .arg = "SPAN",
+     .doc = "how long it is silent: 30m, 2h, 1d",
+     .to = "body:for",
+     .need = "cli_say_long"},
+    {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why it is silent", .to = "body:note"},
+};
 static const struct opt RULE_OPTS[] = {
     {.name = "of",
      .type = OPT_TEXT,
@@ -321,6 +349,18 @@ static const struct command ALERT_COMMANDS[] = {
              .path = "/v1/alerts/{}:silence",
              .done = "say_done_changed",
              .subject = "alert {id}"}},
+    {.name = "alert silence-match",
+     .args = "",
+     .summary = "send no messages of all alerts that match, for a while",
+     .text = "For admins. An alert is silent when it matches each kind of pattern that is given; "
+             "of several patterns of a kind one is enough.",
+     .example = "argus alert silence-match --kind node --name 'gpu-1*' --for 4h --note 'rack 1 is "
+                "moved'\tmaintenance",
+     OPTS(SILENCE_MATCH_OPTS),
+     .ask = {.method = "POST",
+             .path = "/v1/silences",
+             .done = "say_done_made",
+             .subject = "silence {id}"}},
     {.name = "alert silences",
      .args = "",
      .summary = "list silences",

@@ -15,7 +15,7 @@ enum { EVENTS_PAGE = 1000 };
 
 struct events_opts {
     bool follow, utc, verify;
-    const char *expect, *kind, *actor, *object;
+    const char *expect, *kind, *actor, *object, *from, *to;
     int output;
     int64_t since, limit;
 };
@@ -51,6 +51,17 @@ static const struct opt EVENTS_OPTS[] = {
      .offset = offsetof(struct events_opts, object),
      .arg = "WHAT",
      .doc = "show only events about this thing: node/w1, job/ID; node for all nodes"},
+    {.name = "from",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct events_opts, from),
+     .arg = "TIME",
+     .doc =
+         "show only events from this time on: 2026-11-21T10:00:00Z, or 2h, which is so long ago"},
+    {.name = "to",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct events_opts, to),
+     .arg = "TIME",
+     .doc = "show only events before this time"},
     {.name = "verify",
      .type = OPT_FLAG,
      .offset = offsetof(struct events_opts, verify),
@@ -160,6 +171,8 @@ static char *events_filtered(const char *path, const struct events_opts *o)
     url_query(&whole, "kind", o->kind);
     url_query(&whole, "actor", o->actor);
     url_query(&whole, "object", o->object);
+    url_query(&whole, "from", o->from);
+    url_query(&whole, "to", o->to);
     return buf_take_whole(&whole);
 }
 
@@ -215,7 +228,8 @@ static int events_run(struct cli *cli, void *opts, const struct strv *args, stru
     _cleanup_(freep) char *whole = events_filtered(path, o);
     if (!whole)
         return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
-    bool whole_story = !o->kind && !o->actor && !o->object; /* its end is in it */
+    /* The end of a job is in its whole story alone. */
+    bool whole_story = !o->kind && !o->actor && !o->object && !o->from && !o->to;
     if (o->follow)
         return eventline_follow(cli, whole, o->since, args->n > 0 && whole_story, o->output, err);
     return events_list(cli, whole, args->n > 0, o, err);

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // deeds.tsx - what is done about alerts: acknowledge, silence, rules, test messages.
-import { signal } from "@preact/signals";
+import { signal, type Signal } from "@preact/signals";
 import type { Alert, AlertRule, Silence } from "../../made/api";
 import { call } from "../../api/client";
 import { Choose, Field, Tick } from "../../kit/form";
 import { ask } from "../../kit/over";
 import { shell, Text } from "../../kit/parts";
 import { t } from "../../words/shared";
+import { MATCHES, matchOf, OPTION, type Match } from "./match";
 import { textOf } from "./parts";
 import { w } from "./words";
+
+const OF = ["job", "node", "gpu", "cluster", "root", "queue", "quota", "argusd", "pipeline"] as const;
 
 const Named = ({ of }: { of: Alert }) => (
     <ul class="named">
@@ -87,6 +90,59 @@ export function silenceAlert(a: Alert, done: () => void) {
     });
 }
 
+/** A silence of all that matches, with an end; admins alone may. */
+export function addSilence(rules: string[], done: () => void) {
+    const of = Object.fromEntries(MATCHES.map((m) => [m, signal("")])) as Record<Match, Signal<string>>;
+    const span = signal("2h");
+    const note = signal("");
+    const match = () => matchOf(Object.fromEntries(MATCHES.map((m) => [m, of[m].value])) as Record<Match, string>);
+    const known: Partial<Record<Match, string[]>> = { rules, kinds: [...OF] };
+    ask({
+        title: w("add_silence"),
+        act: w("silence"),
+        missing: () => (Object.keys(match()).length && span.value.trim() ? "" : w("add_sil_must")),
+        cli: () =>
+            "argus alert silence-match" +
+            Object.entries(match())
+                .flatMap(([m, list]) => list.map((x) => ` ${OPTION[m as Match]} ${shell(x)}`))
+                .join("") +
+            ` --for ${shell(span.value.trim() || "2h")}` +
+            (note.value.trim() ? ` --note ${shell(note.value.trim())}` : ""),
+        body: (
+            <>
+                <p>{w("add_sil_text")}</p>
+                <div class="form in-dialog">
+                    <fieldset>
+                        {MATCHES.map((m, i) => (
+                            <Field
+                                wide={m === "names" ? 8 : 4}
+                                label={w(`m_${m}`)}
+                                code={m}
+                                of={of[m]}
+                                list={known[m]}
+                                first={i === 0}
+                            />
+                        ))}
+                        <Field wide={4} label={w("sil_for")} code="for" of={span} list={["1h", "2h", "8h", "1d"]} />
+                        <Field wide={8} label={w("note")} code="note" of={note} />
+                    </fieldset>
+                </div>
+            </>
+        ),
+        does: async () => {
+            await call("POST /v1/silences", {
+                body: {
+                    ...match(),
+                    for: span.value.trim(),
+                    ...(note.value.trim() && { note: note.value.trim() }),
+                },
+            });
+            done();
+        },
+        done: () => w("add_sil_done", span.value.trim()),
+    });
+}
+
 export function endSilence(s: Silence, done: () => void) {
     ask({
         title: w("un_title", s.id),
@@ -100,8 +156,6 @@ export function endSilence(s: Silence, done: () => void) {
         done: w("un_done"),
     });
 }
-
-const OF = ["job", "node", "gpu", "cluster", "root", "queue", "quota", "argusd", "pipeline"] as const;
 
 /** rule null: a new one. */
 export function editRule(rule: AlertRule | null, done: () => void) {

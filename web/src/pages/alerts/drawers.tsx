@@ -9,6 +9,7 @@ import { Icon } from "../../kit/icons";
 import { Drawer } from "../../kit/over";
 import { Cli, shell, Text, Time } from "../../kit/parts";
 import { short } from "../../kit/stack";
+import { Curve } from "./curve";
 import { ackAlert, silenceAlert } from "./deeds";
 import { here, SeverityMark, Subject, textOf, titleOf } from "./parts";
 import { w } from "./words";
@@ -128,6 +129,7 @@ export function AlertDrawer({ id, close }: { id: string; close: () => void }) {
                             )}
                         </dl>
                     </section>
+                    <Curve of={a} />
                     {a.facts && Object.keys(a.facts).length > 0 && (
                         <section>
                             <h2>{w("facts")}</h2>

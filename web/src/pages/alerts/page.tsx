@@ -11,7 +11,7 @@ import { Dash, Head, Panel, Seg, Text, Time, toast } from "../../kit/parts";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { short } from "../../kit/stack";
 import { t } from "../../words/shared";
-import { editRule, endSilence, removeRule } from "./deeds";
+import { addSilence, editRule, endSilence, removeRule } from "./deeds";
 import { AlertDrawer, IncidentDrawer } from "./drawers";
 import { here, SeverityMark, Subject, textOf, titleOf } from "./parts";
 import { w } from "./words";
@@ -228,6 +228,7 @@ function Incidents() {
 function Silences() {
     const asked = useAsk("GET /v1/silences", {}, LIVE);
     const may = session.value?.role === "admin";
+    const rules = useAsk(may ? "GET /v1/alert_rules" : null, {}).data?.rules.map((r) => r.name) ?? [];
     const cols: Col<Silence>[] = [
         { key: "id", title: t("id"), width: 72, draw: (s) => <Text of={s.id} mono />, csv: (s) => s.id },
         { key: "covers", title: w("covers"), draw: covers, csv: covers },
@@ -255,6 +256,14 @@ function Silences() {
             keyOf={(s) => s.id}
             none={w("none_silences")}
             noneText={w("none_silences_text")}
+            end={
+                may && (
+                    <button type="button" class="btn act" onClick={() => addSilence(rules, asked.again)}>
+                        <Icon name="plus" />
+                        {w("add_silence")}
+                    </button>
+                )
+            }
         />
     );
 }

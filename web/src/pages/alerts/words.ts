@@ -29,6 +29,18 @@ export const w = words({
     none_incidents: ["No incidents", "没有事故"],
     none_silences: ["No silences", "没有静默"],
     none_silences_text: ["Silence an alert from its drawer; each has an end.", "在告警详情中静默；每条都有期限。"],
+    add_silence: ["Silence what matches", "按条件静默"],
+    add_sil_text: [
+        "Nobody is told of alerts that match all that is given here, until the silence ends. * stands for anything, several go with commas.",
+        "在静默结束前，不再通知符合以下全部条件的告警。* 匹配任意内容，多个用逗号分隔。",
+    ],
+    add_sil_must: ["Say what it covers, and for how long", "需要范围和时长"],
+    add_sil_done: ["Silenced for {0}", "已静默 {0}"],
+    m_rules: ["Rules", "规则"],
+    m_projects: ["Projects", "项目"],
+    m_users: ["Users", "用户"],
+    m_kinds: ["Kinds", "对象类别"],
+    m_names: ["Names of nodes, jobs …", "节点、作业等的名称"],
     none_receivers: ["No receivers", "没有接收方"],
     none_receivers_text: [
         "Nobody is told outside of these pages. Receivers are in argus.yaml, below alerts.",
@@ -37,6 +49,8 @@ export const w = words({
     // one alert
     fix: ["What to do", "怎么办"],
     facts: ["Evidence", "证据"],
+    around: ["Around that moment", "当时前后"],
+    around_says: ["{1} of {0} around the moment at which the alert opened", "告警出现前后 {0} 的 {1}"],
     incident: ["Incident", "事故"],
     count: ["Seen", "次数"],
     times: ["{0} times", "{0} 次"],

@@ -14,6 +14,7 @@ import { Drawer } from "../../kit/over";
 import { Cli, copy, Dash, Head, shell, Text, Time } from "../../kit/parts";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
+import { exportHref, FILTERS, filtersOf, isoOf, localOf } from "./asked";
 import { changesOf } from "./diff";
 
 const w = words({
@@ -24,6 +25,11 @@ const w = words({
     object: ["Object", "对象"],
     what: ["What happened", "内容"],
     new_n: ["{0} new", "{0} 条新事件"],
+    from: ["Earliest", "最早"],
+    to: ["Latest", "最晚"],
+    export_csv: ["All as CSV", "全部导出为 CSV"],
+    export_json: ["All as JSON lines", "全部导出为 JSON 行"],
+    export_text: ["All events that match, not only those shown", "导出所有匹配的事件，不限于当前显示"],
     older: ["Show older ones", "显示更早的"],
     none: ["No events yet", "还没有事件"],
     none_text: [
@@ -50,7 +56,6 @@ const w = words({
     gone: ["This event is not among those shown", "该事件不在当前列表中"],
 });
 
-const FILTERS = ["kind", "actor", "object", "job"] as const;
 const PAGE = 200;
 const MOST = 1000;
 
@@ -162,6 +167,17 @@ function Filters({ q, events }: { q: URLSearchParams; events: Event[] }) {
                             ))}
                         </datalist>
                     )}
+                </label>
+            ))}
+            {(["from", "to"] as const).map((f) => (
+                <label class="search e-filter e-time">
+                    <span class="small">{w(f)}</span>
+                    <input
+                        type="datetime-local"
+                        aria-label={w(f)}
+                        value={localOf(q.get(f))}
+                        onChange={(e) => setQuery({ [f]: isoOf(e.currentTarget.value) })}
+                    />
                 </label>
             ))}
             {q.get("job") && (
@@ -339,10 +355,7 @@ export default function Events() {
             query: {
                 newest_first: true,
                 limit,
-                kind: q.get("kind") ?? undefined,
-                actor: q.get("actor") ?? undefined,
-                object: q.get("object") ?? undefined,
-                job: q.get("job") ?? undefined,
+                ...filtersOf(q),
             },
         },
         { topics: ["events"] },
@@ -372,6 +385,12 @@ export default function Events() {
                 <span class="end row">
                     {session.value?.role === "admin" && <Chain />}
                     {all && <TableCsv rows={rows} cols={cols} />}
+                    <a class="btn act" href={exportHref(q, "csv")} download title={w("export_text")}>
+                        {w("export_csv")}
+                    </a>
+                    <a class="btn act" href={exportHref(q, "ndjson")} download title={w("export_text")}>
+                        {w("export_json")}
+                    </a>
                 </span>
             </div>
             {fresh > 0 && (
@@ -403,7 +422,7 @@ export default function Events() {
                             <button
                                 type="button"
                                 class="btn"
-                                onClick={() => setQuery({ kind: null, actor: null, object: null, job: null })}
+                                onClick={() => setQuery(Object.fromEntries(FILTERS.map((f) => [f, null])))}
                             >
                                 {t("clear_filters")}
                             </button>

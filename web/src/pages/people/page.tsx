@@ -16,6 +16,7 @@ import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import { Bar, partsOf } from "./bar";
 import { addProject, addUser, editProject, editUser, removeProject, removeUser, setQuota } from "./deeds";
+import { SessionsOf, TokensOf } from "./opens";
 import { route } from "./route";
 import { w } from "./words";
 
@@ -165,6 +166,8 @@ interface Kind<A extends Account> {
     /** Above its name in the drawer. */
     head: (of: A) => ComponentChildren;
     facts: (of: A) => ComponentChildren;
+    /** Further sections of the drawer, for who may change it; done: the list is asked for again. */
+    opens?: (of: A, done: () => void) => ComponentChildren;
     adds: string;
     add: (done: () => void) => void;
     edit: (of: A, done: () => void) => void;
@@ -228,6 +231,7 @@ function Shown<A extends Account>(p: {
             <section>
                 <dl class="kv">{kind.facts(of)}</dl>
             </section>
+            {p.may && kind.opens?.(of, p.again)}
             <section class="row">
                 <a class="link" href={withQuery("/jobs", { [kind.kind]: of.name })}>
                     {w("of_them")}
@@ -361,6 +365,12 @@ function userKind(most: number): Kind<User> {
         edit: editUser,
         remove: removeUser,
         stays: (u) => u.name === session.value?.user,
+        opens: (u, done) => (
+            <>
+                <TokensOf user={u.name} done={done} />
+                <SessionsOf user={u.name} />
+            </>
+        ),
         head: (u) => <span class={u.disabled ? "c-warn" : "dim"}>{u.disabled ? w("disabled") : u.role}</span>,
         facts: (u) => (
             <>
