@@ -74,6 +74,20 @@
     " AND (?%d=0 OR " SQL_HAD_SLOTS "<?%d)"                                                        \
     " AND (a.ended_at=0 OR a.ended_at>=?%d OR (a.k=j.attempt AND j.started_at>0))))"
 
+/* An attempt failed by one of these classes, as usage tells failures (core/account/recovery_job.c):
+ * without a class it is unknown, and one of before outcomes were kept is told by its job. What
+ * succeeded at once has none, and is not looked into. */
+#define SQL_OUTCOME "coalesce(json_extract(a.detail, '$.outcome'), '')"
+#define SQL_FAILED                                                                                 \
+    " AND (j.attempt>1 OR j.state<>'SUCCEEDED') AND EXISTS (SELECT 1 FROM attempt a"               \
+    " WHERE a.job_seq=j.seq AND CASE WHEN json_valid(a.detail)"                                    \
+    " THEN (" SQL_OUTCOME "='failed' OR (" SQL_OUTCOME "='' AND a.state='ENDED'"                   \
+    " AND (a.k<j.attempt OR j.state IN ('QUEUED','FAILED')))) AND instr(','||?%d||',',"            \
+    " ','||coalesce(json_extract(a.detail, '$.class'), 'unknown')||',')>0 END)"
+/* Rounded: what a node has of a gang whose nodes differ is a mean. */
+#define SQL_GPUS                                                                                   \
+    " AND round(j.nnodes*j.n_gpus_per_node, 6)>?%d-1 AND round(j.nnodes*j.n_gpus_per_node, 6)<=?%d"
+
 /* The filters. Those with an index can drive a read. */
 enum filter {
     BY_USER,
@@ -88,6 +102,8 @@ enum filter {
     BY_SCOPE,
     BY_STATE,
     BY_FLAG,
+    BY_FAILURE,
+    BY_GPUS,
     FILTERS
 };
 
@@ -125,6 +141,8 @@ static const struct {
     [BY_SCOPE] = {.index = "INDEXED BY job_user", .test = NULL},  /* of user ?13, or of a project */
     [BY_STATE] = {.index = "INDEXED BY job_state", .test = NULL}, /* one of ?14, ?15, … */
     [BY_FLAG] = {.index = NULL, .test = NULL},
+    [BY_FAILURE] = {.index = NULL, .test = NULL},
+    [BY_GPUS] = {.index = NULL, .test = NULL},
 };
 
 enum {
@@ -136,6 +154,9 @@ enum {
     PARAM_CURSOR,
     PARAM_RAN_SINCE,
     PARAM_RAN_UNTIL,
+    PARAM_FAILURE,
+    PARAM_GPUS_LEAST,
+    PARAM_GPUS_MOST,
     CURSOR_MARK_MAX = 8,
     PROBE_ROWS = 500,
     RAN_SET_MAX = 100000, /* seqs, in all sets of a page together */
@@ -262,7 +283,8 @@ static int init(struct list *l, struct err *err)
             l->mask |= 1u << f;
     l->mask |= (unsigned)(q->since != 0) << BY_SINCE | (unsigned)(q->until != 0) << BY_UNTIL |
                (unsigned)q->live << BY_LIVE | (unsigned)(q->nstates != 0) << BY_STATE;
-    l->mask |= (unsigned)(q->nflags != 0) << BY_FLAG;
+    l->mask |= (unsigned)(q->nflags != 0) << BY_FLAG |
+               (unsigned)(q->failure != NULL) << BY_FAILURE | (unsigned)q->by_gpus << BY_GPUS;
     return q->cursor ? store_list_read_cursor(l, q->cursor, &l->cursor, err) : 0;
 }
 
@@ -291,6 +313,9 @@ static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
     store_list_bind_int(st, PARAM_CURSOR, l->cursor);
     store_list_bind_int(st, PARAM_RAN_SINCE, (int64_t)l->q->ran_since);
     store_list_bind_int(st, PARAM_RAN_UNTIL, (int64_t)l->q->ran_until);
+    store_list_bind_int(st, PARAM_GPUS_LEAST, l->q->gpus_least);
+    store_list_bind_int(st, PARAM_GPUS_MOST, l->q->gpus_most);
+    (void)sqlite3_bind_text(st, PARAM_FAILURE, l->q->failure, -1, SQLITE_STATIC);
     for (size_t i = 0; l->q->scope && i < l->q->scope->nprojects; i++)
         (void)sqlite3_bind_text(st, PARAM_PROJECT + (int)i, l->q->scope->projects[i], -1,
                                 SQLITE_STATIC);
@@ -526,6 +551,10 @@ static void add_tests(const struct list *l, enum filter driver, struct buf *sql)
             (void)buf_adds(sql, store_list_is_many(l, f) ? filters[f].any : filters[f].test);
     if (store_list_has(l, BY_FLAG))
         add_flags(l, sql);
+    if (store_list_has(l, BY_GPUS))
+        (void)buf_addf(sql, SQL_GPUS, PARAM_GPUS_LEAST, PARAM_GPUS_MOST);
+    if (store_list_has(l, BY_FAILURE))
+        (void)buf_addf(sql, SQL_FAILED, PARAM_FAILURE);
     if (l->q->ran_since && !all_live) /* what lives may always have */
         (void)buf_addf(sql, l->ran_among ? SQL_RAN_AMONG : SQL_RAN_LATE, PARAM_RAN_SINCE);
     if (l->q->ran_since || l->q->ran_until)

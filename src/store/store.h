@@ -361,6 +361,10 @@ struct store_job_query {
     const char *user, *project, *cluster, *pool, *workload;
     const char *const *flags; /* with any of these; more than STORE_FLAGS_MAX are an error */
     size_t nflags;
+    /* With an attempt that failed by one of these classes, with commas; NULL = any. */
+    const char *failure;
+    bool by_gpus; /* with so many GPUs in all, where a part of one counts as one */
+    int64_t gpus_least, gpus_most;
     const struct store_scope *scope; /* NULL = everything */
     usec_t since, until;             /* queued at or after / before; 0 = open */
     /* With an attempt that held its slots at some moment from one (0 = ever) until before the other

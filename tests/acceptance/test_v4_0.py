@@ -19,6 +19,7 @@ import urllib.request
 import xml.etree.ElementTree
 
 import pytest
+from fakedriver import give_gpus, set_gpus
 from ports import free_port
 from raybed import BEDS
 from receiver import KEY, Receiver, check_webhook
@@ -290,6 +291,45 @@ def told(beside, part):
     return wait_for(lambda: beside.hook.first(part), f"a message of {part}")
 
 
+def gpu_lines(*busy):
+    """The four pretended GPUs of a machine: these work at 90 %, the others rest."""
+    return [f"gpu {gpu} {90 if gpu in busy else 0} 40000 300000 55" for gpu in range(4)]
+
+
+@pytest.fixture(scope="module")
+def uneven(stage, beside, agent):
+    """A job of two GPUs of which a pretended driver says that one rests: the message, and what the alert says after
+    both have worked, and the job has ended. Nothing is left of that driver for what follows."""
+    place = stage.root / "argus/bin" / os.uname().machine
+    give_gpus(place, None, *gpu_lines())
+    try:
+        beside.run("uneven")
+        (held,) = stage.wait_job("v40-uneven", lambda j: j["state"] == "RUNNING", "runs")["nodes"]
+        works, _ = held["gpu_ids"]
+        set_gpus(place, *gpu_lines(works))
+        _, message = told(beside, "unevenly")
+        during = stage.job("v40-uneven")["state"]
+        set_gpus(place, *gpu_lines(*held["gpu_ids"]))
+        after = wait_for(lambda: past(stage, "job_gpu_abnormal"), "the alert is over")
+        beside.run("uneven-end")
+        return {"during": during, "message": message, "after": after}
+    finally:
+        for name in ("libnvidia-ml.so.1", "nvml.state"):
+            (place / name).unlink()
+
+
+def past(stage, rule):
+    return [a for a in stage.get("/v1/alerts?state=past")["alerts"] if a["rule"] == rule]
+
+
+def test_abnormal_use_of_gpus_fires_an_alert(stage, uneven):
+    stage.keep("uneven.json", uneven)
+    (said,) = [a for a in uneven["message"]["incident"]["alerts"] if a["rule"] == "job_gpu_abnormal"]
+    assert said["name"] == "v40-uneven" and "unevenly: 0 % of one and " in said["text"], said
+    assert uneven["during"] == "RUNNING", "an alert does nothing to the job"
+    assert [a["name"] for a in uneven["after"]] == ["v40-uneven"]
+
+
 @pytest.fixture(scope="module")
 def faults(stage, beside, agent):
     """{fault: seconds to its message}, by the receiver's clock; the last one takes a machine away."""
@@ -345,5 +385,5 @@ def test_every_panel_has_data_and_is_drawn(stage, beside, pictures):
         assert sum(e.tag.endswith("polyline") and e.get("stroke") != "#2f3138" for e in tree.iter()) >= 3, board
 
 
-def test_every_command_of_the_document_was_run(doc, train, books, pictures, agent, faults):
+def test_every_command_of_the_document_was_run(doc, train, books, pictures, agent, uneven, faults):
     assert doc.never_run(["board"]) == []

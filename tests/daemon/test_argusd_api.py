@@ -8,7 +8,6 @@ import hashlib
 import itertools
 import json
 import re
-import socket
 import time
 
 import jsonschema
@@ -61,6 +60,8 @@ ROUTES = {
     ("POST", "/v1/jobs/{id}/checkpoints:gc"): ("/v1/jobs/JOB/checkpoints:gc", {"dry_run": True}),
     ("POST", "/v1/jobs/{id}/checkpoints/{step}:verify"): ("/v1/jobs/JOB/checkpoints/20:verify", None),
     ("POST", "/v1/jobs/{id}/checkpoints/{step}:export"): ("/v1/jobs/TRAINED/checkpoints/20:export", {}),
+    ("POST", "/v1/jobs/{id}/checkpoints/{step}:pin"): ("/v1/jobs/TRAINED/checkpoints/20:pin", None),
+    ("POST", "/v1/jobs/{id}/checkpoints/{step}:unpin"): ("/v1/jobs/TRAINED/checkpoints/20:unpin", None),
     ("GET", "/v1/jobs/{id}/samples"): ("/v1/jobs/JOB/samples", None),
     ("GET", "/v1/jobs/{id}/logs"): ("/v1/jobs/JOB/logs", None),
     ("GET", "/v1/jobs/{id}/logs/files"): ("/v1/jobs/JOB/logs/files", None),
@@ -135,6 +136,7 @@ ROUTES = {
     ("GET", "/v1/models"): ("/v1/models", None),
     ("POST", "/v1/models"): ("/v1/models", {"name": "tiny", "source": "http://127.0.0.1:9/x.jsonl"}),
     ("GET", "/v1/models/{name}"): ("/v1/models/MODEL", None),
+    ("GET", "/v1/models/{name}/uses"): ("/v1/models/MODEL/uses", None),
     ("DELETE", "/v1/models/{name}"): ("/v1/models/MODEL", None),
     ("POST", "/v1/models/{name}:share"): ("/v1/models/MODEL:share", {"users": ["victor"]}),
     ("GET", "/v1/projects/{project}/quota"): ("/v1/projects/default/quota", None),
@@ -174,6 +176,9 @@ ROUTES = {
     ("POST", "/v1/services/{name}:wake"): ("/v1/services/SERVICE:wake", None),
     ("GET", "/v1/services/{name}:requests"): ("/v1/services/SERVICE:requests?failed=1", None),
     ("GET", "/v1/service-applications"): ("/v1/service-applications", None),
+    ("GET", "/v1/service-keys"): ("/v1/service-keys?service=none", None),
+    ("POST", "/v1/service-keys"): ("/v1/service-keys", {"service": "SERVICE"}),
+    ("DELETE", "/v1/service-keys/{key}"): ("/v1/service-keys/KEY", None),
     ("GET", "/v1/pipelines"): ("/v1/pipelines", None),
     ("GET", "/v1/pipelines/{name}"): ("/v1/pipelines/there?user=alice", None),
     ("PUT", "/v1/pipelines/{name}"): (
@@ -223,6 +228,7 @@ ROUTES = {
     ("PUT", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD?offset=0", None),
     ("DELETE", "/v1/uploads/{id}"): ("/v1/uploads/MADE_UPLOAD", None),
     ("GET", "/v1/events:verify"): ("/v1/events:verify", None),
+    ("GET", "/v1/events:export"): ("/v1/events:export?kind=nothing", None),
     ("GET", "/v1/simulations"): ("/v1/simulations", None),
     ("POST", "/v1/simulations"): ("/v1/simulations", None),
     ("GET", "/v1/simulations/{simulation}"): ("/v1/simulations/SIMULATION", None),
@@ -397,6 +403,7 @@ class Whole:
             "MADE_PRESET": lambda: self.preset(fresh, role),
             "MADE_PIPELINE": lambda: self.pipeline(fresh, self.owner(role)),
             "SERVICE": lambda: self.made("/v1/services", {"name": fresh, **SERVED}, self.owner(role))["name"],
+            "KEY": lambda: self.made("/v1/service-keys", {"service": things["SERVICE"]()}, self.owner(role))["id"],
             "OPS_PLAN": lambda: self.plan(self.owner(role), route[1].endswith(":approve")),
             "STOPPED_NOTEBOOK": lambda: self.failed_notebook(fresh, self.owner(role)),
             "NOTEBOOK": lambda: self.notebook(self.owner(role)),
@@ -417,6 +424,8 @@ class Whole:
         path = re.sub(r"\b[A-Z_]+\b", lambda m: things[m[0]](), path)
         if body == {"name": "NEW"}:
             body = {"name": fresh}
+        if body == {"service": "SERVICE"}:
+            body = {"service": things["SERVICE"]()}
         if body == {"name": "NEW", **SERVED}:
             body = {"name": fresh, **SERVED}
         if body == {"name": "NEW", "hash": "CONTENT"}:
@@ -792,42 +801,6 @@ def test_used_ids(w):
         w.check_problem(w.argusd.post(Argusd.spec("echo x", submission_id=bad)), 422, "bad_spec")
 
 
-def test_full_queue(tmp_path):
-    with FakeRay() as ray:
-        ray.listen(False)
-        with Argusd(tmp_path, ray.url, more="limits: {queued_jobs: 3}") as argusd:
-            for _ in range(3):
-                argusd.submit("echo x")
-            reply = argusd.post(Argusd.spec("echo x"))
-            assert (reply.status, reply.json()["code"]) == (429, "too_many_requests")
-            ray.listen(True)
-            until(lambda: argusd.post(Argusd.spec("echo x")).status == 201, "there is room again")
-
-
-def test_one_user_does_not_fill_the_queue(tmp_path):
-    with FakeRay() as ray:
-        ray.listen(False)
-        with Argusd(tmp_path, ray.url, more="limits: {queued_jobs_per_user: 2}") as argusd:
-            for _ in range(2):
-                argusd.submit("echo x", token="user")
-            reply = argusd.post(Argusd.spec("echo x"), token="user")
-            assert (reply.status, reply.json()["type"]) == (422, "urn:argus:problem:refused")
-            assert reply.json()["code"] == "quota_queued"
-            assert reply.json()["args"] == {"user": "alice", "queued": 2, "limit": 2}
-            assert "alice' has 2 jobs waiting and may have 2 (limits.queued_jobs_per_user)" in reply.json()["detail"]
-            argusd.submit("echo x", token="admin")  # others still get in
-            assert argusd.call("PUT", "/v1/users/alice/quota", {"queued": 3}).status == 200
-            argusd.submit("echo x", token="user")
-            reply = argusd.post(Argusd.spec("echo x"), token="user")
-            assert (reply.status, "may have 3 (queued)" in reply.json()["detail"]) == (422, True), reply
-            assert reply.json()["args"] == {"kind": "user", "account": "alice", "queued": 3, "limit": 3}
-            spoken = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
-            other = argusd.call("POST", "/v1/jobs", Argusd.spec("echo x"), token="user", **spoken).json()
-            same = ("type", "status", "code", "args")
-            assert [other[k] for k in same] == [reply.json()[k] for k in same]
-            assert "个作业等待" in other["detail"] and other["hint"] != reply.json()["hint"]
-
-
 # ---- lists ----
 
 
@@ -985,15 +958,3 @@ def test_secrets_stay_secret(w):
     assert leaks == []
     assert canary not in w.argusd.said()
     assert canary not in json.dumps(w.ray.ask("GET", "state"))
-
-
-def test_requests_that_are_no_http(w):
-    for data in (b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 20, b"GET /" + b"a" * 20000):
-        with socket.create_connection(("127.0.0.1", w.argusd.port), PATIENCE) as s:
-            s.sendall(data)
-            s.shutdown(socket.SHUT_WR)
-            answer = b""
-            with contextlib.suppress(ConnectionResetError):
-                answer = s.recv(65536)
-            assert b" 200 " not in answer[:20]
-    assert w.argusd.get("/v1/whoami")["role"] == "admin"

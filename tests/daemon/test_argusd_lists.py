@@ -47,6 +47,11 @@ def test_orders_counts_and_flags(argusd):
         ("flag=HELD", ["c"]),
         ("flag=HUNG,HELD", ["c"]),
         ("flag=HUNG", []),
+        ("gpus=18&sort=name&order=asc", ["c", "d"]),
+        ("gpus=10-27&sort=name&order=asc", ["b", "c", "d"]),
+        ("gpus=19-&state=STOPPED", ["b"]),
+        ("gpus=0-8", []),
+        ("failure=gpu_oom,unknown", []),
         ("state=QUEUED&sort=name", ["d", "c", "A"]),
         ("state=QUEUED&order=asc", ["A", "c", "d"]),  # a long line from its oldest on
         ("state=QUEUED,STOPPED&order=asc", ["b", "A", "c", "d"]),
@@ -54,7 +59,7 @@ def test_orders_counts_and_flags(argusd):
         found, page = pages(argusd, "all=1&" + query)
         assert found == names, query
         assert page["total"] == len(names), query
-        if "flag" not in query and "pool" not in query:
+        if not any(word in query for word in ("flag", "pool", "gpus", "failure")):
             assert page["states"] == {"QUEUED": 3, "STOPPED": 1}, query
     assert "total" not in argusd.get("/v1/jobs")
     first = argusd.get("/v1/jobs?all=1&limit=1&sort=name")
@@ -62,6 +67,9 @@ def test_orders_counts_and_flags(argusd):
         ("sort=luck", "not sorted by 'luck'; queued_at id name"),
         ("order=up", "'up' is neither asc nor desc"),
         ("flag=TIRED", "'TIRED' is not a valid flag"),
+        ("failure=gpu_oom,tired", "'tired' is not a class of failure"),
+        ("failure=none", "'none' is not a class of failure"),
+        *((f"gpus={bad}", f"'{bad}' is not a number of GPUs") for bad in ("-", "-8", "8-5", "5-x", "1.5", "1-2-3")),
         (f"sort=user&cursor={first['next_cursor']}", "is not a cursor"),
     ):
         reply = argusd.call("GET", f"/v1/jobs?{query}")

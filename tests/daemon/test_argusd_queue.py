@@ -399,3 +399,42 @@ def test_a_thousand_jobs_of_twenty_users_at_once(tmp_path):
             assert len(reply.json()["jobs"]) == USERS * EACH
             until(lambda: argusd.get("/v1/jobs?state=live")["jobs"] == [], "all are stopped")
             assert reply.json()["more"] is False
+
+
+# ---- how many may wait ----
+
+
+def test_full_queue(tmp_path):
+    with FakeRay() as ray:
+        ray.listen(False)
+        with Argusd(tmp_path, ray.url, more="limits: {queued_jobs: 3}") as argusd:
+            for _ in range(3):
+                argusd.submit("echo x")
+            reply = argusd.post(Argusd.spec("echo x"))
+            assert (reply.status, reply.json()["code"]) == (429, "too_many_requests")
+            ray.listen(True)
+            until(lambda: argusd.post(Argusd.spec("echo x")).status == 201, "there is room again")
+
+
+def test_one_user_does_not_fill_the_queue(tmp_path):
+    with FakeRay() as ray:
+        ray.listen(False)
+        with Argusd(tmp_path, ray.url, more="limits: {queued_jobs_per_user: 2}") as argusd:
+            for _ in range(2):
+                argusd.submit("echo x", token="user")
+            reply = argusd.post(Argusd.spec("echo x"), token="user")
+            assert (reply.status, reply.json()["type"]) == (422, "urn:argus:problem:refused")
+            assert reply.json()["code"] == "quota_queued"
+            assert reply.json()["args"] == {"user": "alice", "queued": 2, "limit": 2}
+            assert "alice' has 2 jobs waiting and may have 2 (limits.queued_jobs_per_user)" in reply.json()["detail"]
+            argusd.submit("echo x", token="admin")  # others still get in
+            assert argusd.call("PUT", "/v1/users/alice/quota", {"queued": 3}).status == 200
+            argusd.submit("echo x", token="user")
+            reply = argusd.post(Argusd.spec("echo x"), token="user")
+            assert (reply.status, "may have 3 (queued)" in reply.json()["detail"]) == (422, True), reply
+            assert reply.json()["args"] == {"kind": "user", "account": "alice", "queued": 3, "limit": 3}
+            spoken = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
+            other = argusd.call("POST", "/v1/jobs", Argusd.spec("echo x"), token="user", **spoken).json()
+            same = ("type", "status", "code", "args")
+            assert [other[k] for k in same] == [reply.json()[k] for k in same]
+            assert "个作业等待" in other["detail"] and other["hint"] != reply.json()["hint"]

@@ -426,6 +426,85 @@ def test_by_hand(argusd):
     assert [e["actor"] for e in removed] == ["alice"]
 
 
+def pin(argusd, t, step, word="pin", token="user"):
+    return argusd.call("POST", f"/v1/jobs/{t.id}/checkpoints/{step}:{word}", token=token)
+
+
+def test_what_is_pinned_stays(argusd):
+    """Over the retention, verl's own removal, a restart of argusd and the end of the job, until it is taken back."""
+    t = standin.Training(argusd, checkpoint={"keep_last": 1})
+    t.save(10)
+    until(lambda: t.states() == {10: "verified"}, "it is verified")
+    assert pin(argusd, t, 99).json()["code"] == "pin_no_checkpoint"
+    assert pin(argusd, t, "x").status == 400
+    done = cli(argusd, "ckpt", "pin", t.id, "10")
+    assert (done.returncode, done.stdout) == (0, "step 10 is pinned: it stays\n"), done.stderr
+    reply = pin(argusd, t, 10)
+    assert (reply.status, reply.json()["pinned"]) == (200, True), "said twice it is said once"
+    assert t.told("checkpoint_pinned") == ["the checkpoint of step 10 is pinned: it stays"]
+    named = t.kept / ".argus-pin-1-10/actor/model_world_size_1_rank_0.pt"
+    until(named.is_file, "it has a second name")
+    t.order("forget", 10)
+    t.save(20)  # which comes after that
+    until(lambda: is_loadable(t.kept / "global_step_10"), "verl took it, and it is there again")
+    t.save(30)
+    until(lambda: t.steps() == [10, 30] and list(t.states()) == [10, 30], "it stays beside the newest")
+    argusd.restart()
+    assert [c.get("pinned") for c in t.listed()] == [True, None]
+    argusd.stop_job(t.id)
+    argusd.wait_over(t.id)
+    plan = gc(argusd, t, dry_run=True)
+    assert [(c["step"], c["kept_by"]) for c in plan["checkpoints"]] == [(10, "pinned"), (30, "last_verified")]
+    lines = cli(argusd, "ckpt", "ls", t.id).stdout.splitlines()[1:]
+    assert [("pinned" in line) for line in lines] == [True, False]
+    refused = argusd.call("POST", f"/v1/jobs/{t.id}:archive", {"checkpoints": False}, token="user")
+    assert (refused.status, refused.json()["code"]) == (409, "job_has_pinned"), refused
+    assert cli(argusd, "ckpt", "unpin", t.id, "10").stdout == "step 10 is not pinned any more\n"
+    assert gc(argusd, t)["removed"] == 1 and t.steps() == [30]
+    assert len(t.told("checkpoint_pinned")) == len(t.told("checkpoint_unpinned")) == 1
+
+
+def test_what_cannot_be_pinned(argusd):
+    t = standin.Training(argusd)
+    t.save(10)
+    t.order("torn", 20)
+    until(lambda: t.states() == {10: "verified", 20: "broken"}, "both are seen")
+    refused = pin(argusd, t, 20)
+    assert (refused.status, refused.json()["code"]) == (409, "pin_not_verified")
+    assert "broken" in refused.json()["detail"]
+    assert pin(argusd, t, 20, "unpin").status == 200, "it never was"
+    assert argusd.call("POST", "/v1/users", {"name": "stranger"}).status == 201
+    stranger = argusd.call("POST", "/v1/tokens", {"user": "stranger"}).json()["token"]
+    assert pin(argusd, t, 10, token=stranger).status == 404
+    argusd.stop_job(t.id)
+
+
+def test_so_many_can_be_pinned(argusd):
+    """Others are written into the row: no look at a job that is over takes away what is not there."""
+    t = standin.Training(argusd)
+    t.save(10)
+    t.order("exit", 0)
+    argusd.wait_over(t.id)
+    until(lambda: (row := row_of(argusd, t.id)) and row["list"] and not row["open"], "no look at it is owed")
+    argusd.stop()
+    for n, status in ((64, 409), (63, 200)):
+        put_pinned(argusd, t.id, range(1001, 1001 + n))
+        argusd.start()
+        reply = pin(argusd, t, 10)
+        assert reply.status == status, reply
+        assert status == 200 or reply.json()["code"] == "pins_many"
+        argusd.stop()
+    argusd.start()
+    assert [c["pinned"] for c in t.listed()] == [True], "over a restart, too"
+
+
+def put_pinned(argusd, job, steps):
+    row = {**row_of(argusd, job), "pinned": list(steps)}
+    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
+        body = json.dumps(row)
+        db.execute("UPDATE entry SET body = ? WHERE kind = 'checkpoints' AND name = ?", (body, job))
+
+
 def spoil(t, step):
     """Within a tensor: only who reads all of it can tell."""
     shard = t.kept / f"global_step_{step}/actor/model_world_size_1_rank_0.pt"

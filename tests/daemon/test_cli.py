@@ -143,7 +143,8 @@ def test_usage_error_is_one_line_and_where_to_read_more(cli, args, sentence, try
 
 def test_help_of_a_noun_lists_its_commands(cli):
     rows = [x.split() for x in cli.ok("ckpt", "--help").splitlines() if x.startswith("  ckpt ")]
-    assert [row[1] for row in rows] == ["ls", "best", "export", "verify", "gc"] and all(len(row) > 3 for row in rows)
+    assert [row[1] for row in rows] == ["ls", "best", "export", "pin", "unpin", "verify", "gc"]
+    assert all(len(row) > 3 for row in rows)
 
 
 def test_help_man_page_and_completion_know_every_option(cli):

@@ -78,12 +78,14 @@ TABLES = {
     "noun/work/service.c:SERVICES": ("service ls", None),
     "noun/work/service.c:REQUESTS": ("service requests s", None),
     "noun/work/service.c:APPLICATIONS": ("service applications", None),
+    "noun/work/servicekey.c:SERVICE_KEYS": ("service key ls", None),
     "noun/past/simulate.c:SIMULATIONS": ("simulate ls", None),
     "noun/content/snapshot.c:SNAPSHOT_FILES": ("snapshot files s@1", None),
     "noun/people/token.c:SESSIONS": ("session ls", None),
 }
 # A part of a page that has other lines, or made of files that are there: not printed here.
 OF_A_PAGE = {
+    *("model/entry.c:ENTRY_USER_COLUMNS",),
     *("machine/drainview.c:DRAINVIEW_JOBS", "noun/machine/cluster.c:PAIRS", "noun/machine/doctor.c:DOCTOR_COLUMNS"),
     *("noun/past/forecast.c:FORECAST_COLUMNS", "noun/past/forecast.c:WEEK_COLUMNS"),
     *("noun/past/forecast.c:SIDE_COLUMNS", "noun/work/pipe.c:STEPS", "noun/work/pipe.c:PLANNED"),

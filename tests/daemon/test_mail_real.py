@@ -8,6 +8,8 @@ import email
 import email.policy
 import json
 import re
+import struct
+import zlib
 
 import pytest
 from mailserver import MailServer
@@ -15,6 +17,7 @@ from realmail import MailLine, RealMail, authority
 from receiver import Receiver
 from test_alerts import house
 from test_alerts_ways import incident_of, tellings
+from test_argusd_metrics import Training
 
 from argusd import needs_argusd, until
 
@@ -22,8 +25,8 @@ pytestmark = needs_argusd
 
 OPS, GONE, LATE = (f"{name}@example.org" for name in ("ops", "gone", "late"))
 ROUTES = "  routes: [{to: [%s], kinds: [job]}]"
-HEADERS = ["Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Content-Type", "Content-Transfer-Encoding",
-           "Auto-Submitted"]  # fmt: skip
+HEADERS = ["Date", "From", "To", "Subject", "Message-ID", "MIME-Version", "Auto-Submitted", "Content-Type",
+           "Content-Transfer-Encoding"]  # fmt: skip
 
 
 def mail_house(home, url, *to, more="", receivers=(), **keys):
@@ -136,6 +139,44 @@ def test_a_long_chinese_subject_is_cut_between_characters(tmp_path, before):
         check_bytes(row["body"])
         head = row["body"].partition(b"\r\n\r\n")[0].split(b"\r\n")
         assert max(len(x) for x in head if b"=?" in x) <= 76
+
+
+def test_an_alert_of_a_metric_has_its_curve_as_a_picture(tmp_path):
+    """A PNG by the file's own checks; the text is the first part and says what it says without a picture."""
+    with RealMail(tmp_path) as server, mail_house(tmp_path, server.url, OPS) as argusd:
+        t = Training(argusd, alerts=["actor/entropy < 0.5 for 3 steps"])
+        t.steps(1, 5, **{"actor/entropy": 1.0})
+        t.until_step(5)
+        t.steps(6, 8, **{"actor/entropy": 0.25})
+        row = until(lambda: [r for r in server.mails(OPS) if b"image/png" in r["body"]], "a mail with a picture")[0]
+        check_bytes(row["body"])
+        mail = parsed(row)
+        assert mail.get_content_type() == "multipart/mixed"
+        text, picture = mail.iter_parts()
+        assert "'actor/entropy' is 0.25 since step 6" in text.get_content() and t.id in text.get_content()
+        assert (picture.get_content_type(), picture.get_filename()) == ("image/png", f"{t.id}.png")
+        assert picture.get_content_disposition() == "inline"
+        width, height, rows = read_png(picture.get_content())
+        assert (width, height) == (400, 120) and len(rows) == height * (1 + width // 4)
+        assert len(set(rows)) > 4, "something is drawn"
+        t.let_go()
+        argusd.wait_over(t.id)
+
+
+def read_png(data):
+    """(width, height, the rows as they are packed), each chunk held against its sum."""
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, chunks = 8, {}
+    while at < len(data):
+        (size,) = struct.unpack(">I", data[at : at + 4])
+        body = data[at + 4 : at + 8 + size]
+        assert struct.unpack(">I", data[at + 8 + size : at + 12 + size]) == (zlib.crc32(body),)
+        chunks[body[:4]] = body[4:]
+        at += 12 + size
+    assert list(chunks) == [b"IHDR", b"PLTE", b"IDAT", b"IEND"]
+    width, height, depth, colours = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (depth, colours, len(chunks[b"PLTE"])) == (2, 3, 12)
+    return width, height, zlib.decompress(chunks[b"IDAT"])
 
 
 # ---- who takes it, and who does not ----

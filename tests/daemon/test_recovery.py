@@ -123,6 +123,24 @@ def test_over_many_jobs(argusd, trained):
     assert argusd.get("/v1/usage/recovery?from=30d&to=20d")["looked_at"] == 0
 
 
+def test_the_jobs_behind_a_class_of_failure(argusd, trained):
+    """As many as the class has, by the API and by argus ls."""
+
+    def failed_by(classes):
+        return {j["id"] for j in argusd.get(f"/v1/jobs?all=1&user=alice&ran_since=1d&failure={classes}")["jobs"]}
+
+    classes = argusd.get("/v1/usage/recovery?from=1d&user=alice")["classes"]
+    behind = {c["name"]: failed_by(c["name"]) for c in classes}
+    assert {name: len(ids) for name, ids in behind.items()} == {c["name"]: c["jobs"] for c in classes}
+    every = set().union(*behind.values())
+    assert trained["id"] in every and failed_by(",".join(behind)) == every
+    assert failed_by("disk_full") == set()
+    argv = [PROGRAMS["argus"], "ls", "-aq", "--failure", ",".join(behind), "--gpus", f"{GPUS}-"]
+    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["admin"]}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [trained["id"]]
+
+
 def test_who_sees_it(argusd, trained):
     assert argusd.call("POST", "/v1/users", {"name": "bo"}).status == 201
     assert argusd.call("POST", "/v1/projects", {"name": "vision", "members": ["bo"]}).status == 201

@@ -213,10 +213,13 @@ def test_an_alert_of_a_metric(tmp_path):
         begun = w.begin()
         tells(t, 6, 8, **{"actor/entropy": 0.25})
         said = f"{ALERT}: 'actor/entropy' is 0.25 since step 6"
-        message = w.hears("job_metric", begun, t.id)["text"]
+        alert = w.hears("job_metric", begun, t.id)
+        message, curve = alert["text"], alert["curve"]
         assert f"{said} {'█' * 5}{'▁' * 3}" in message, message  # all values so far, as a curve
+        assert curve == {"metric": "actor/entropy", "limit": 0.5, "points": [1] * 5 + [0.25] * 3}
         low, other = w.argusd.job(t.id)["metric_alerts"]
         assert (low["stands"], low["step"], low["value"], other["seen"]) == (True, 6, 0.25, False)
+        assert (low["limit"], low["points"], other.get("points")) == (0.5, curve["points"], None)
         told = lambda: [e["text"] for e in w.argusd.events(t.id) if e["kind"] == "metric_alert"]  # noqa: E731
         assert told() == [said]
         shown = cli(w.argusd, "status", t.id)
@@ -241,3 +244,36 @@ def test_an_alert_that_cannot_be_read(argusd):
     (problem,) = reply.json()["problems"]
     assert (problem["field"], problem["line"], problem["code"]) == ("alerts", 6, "metric_alert_bad")
     assert "is wanted in column 15, where 'under' stands" in problem["detail"]
+
+
+def test_alerts_of_a_project(tmp_path):
+    """They hold for each job that is submitted to it, beside the job's own, and are said to be the project's."""
+    nan = "critic/score/mean is nan"
+    with FakeRay() as ray, Argusd(tmp_path, ray.url) as argusd:
+        bad = argusd.call("POST", "/v1/projects", {"name": "rl", "alerts": [ALERT, "entropy under 1"]})
+        (problem,) = bad.json()["problems"]
+        assert (bad.status, problem["field"], problem["code"]) == (422, "alerts", "metric_alert_bad")
+        assert "'entropy under 1'" in problem["detail"] and "in column 9" in problem["detail"]
+        many = argusd.call("POST", "/v1/projects", {"name": "rl", "alerts": [f"x > {i}" for i in range(17)]})
+        assert (many.status, many.json()["problems"][0]["code"]) == (422, "project_alerts_many")
+        cli(argusd, "project", "add", "rl", "--member", "alice", "--alert", ALERT, "--alert", nan, token="admin")
+        assert argusd.get("/v1/projects/rl")["alerts"] == [ALERT, nan]
+        assert ALERT in cli(argusd, "project", "show", "rl")
+        t = Training(argusd, project="rl", alerts=[nan])
+        other = Training(argusd)
+        cli(argusd, "project", "set", "rl", "--no-alerts", token="admin")
+        argusd.restart()
+        assert argusd.get("/v1/projects/rl")["alerts"] == []
+        tells(t, 1, 5, **{"actor/entropy": 0.25})
+        tells(other, 1, 5, **{"actor/entropy": 0.25})
+        own, low = t.until_step(5)["metric_alerts"]
+        assert (own["alert"], own.get("of_project"), own["seen"]) == (nan, None, False), "it says so itself"
+        assert (low["alert"], low["of_project"], low["stands"], low["step"]) == (ALERT, True, True, 1)
+        told = [e["text"] for e in argusd.events(t.id) if e["kind"] == "metric_alert"]
+        assert told == [f"{ALERT}: 'actor/entropy' is 0.25 since step 1"]
+        page = " ".join(cli(argusd, "status", t.id).split())
+        assert "is 0.25 since step 1" in page and "a rule of the project" in page
+        assert other.until_step(5)["metric_alerts"] is None, "that one is of another project"
+        for each in (t, other):
+            each.let_go()
+            argusd.wait_over(each.id)

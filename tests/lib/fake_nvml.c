@@ -151,6 +151,12 @@ int nvmlInit_v2(void)
     told_xids = n_xids;
     return n_gpus ? OK : 9;
 }
+/* Ray begins so. */
+int nvmlInitWithFlags(unsigned flags)
+{
+    (void)flags;
+    return nvmlInit_v2();
+}
 int nvmlShutdown(void)
 {
     return OK;
@@ -326,6 +332,13 @@ int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struc
     int r = n > *count ? TOO_SMALL : OK;
     *count = n;
     return r;
+}
+/* Nobody draws on these GPUs. Ray adds those who do to those who compute. */
+int nvmlDeviceGetGraphicsRunningProcesses_v3(void *device, unsigned *count, struct user *v)
+{
+    (void)device, (void)v;
+    *count = 0;
+    return OK;
 }
 struct use {
     unsigned pid;

@@ -234,6 +234,8 @@ def test_what_is_wrong_with_a_training_and_where_its_steps_go(browser, world):
     page.wait_for_selector("#verdict:has-text('50 % of the answers were aborted since step 15')")
     verdict = page.inner_text("#verdict")
     assert "gpu_memory_utilization" in verdict and "Not measured" in verdict and "since step 15" in verdict
+    for part in ("#curves", "#steps"):
+        page.wait_for_selector(part, state="attached")
     assert page.evaluate("(() => { const at = (s) => document.querySelector(s).getBoundingClientRect().top;"
                          " return at('#verdict') < at('#curves') && at('#curves') < at('#steps') })()")  # fmt: skip
     until(lambda: page.locator("#steps .stepbar").count() == 20, "a bar for each step")

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import urllib.parse
 
 import pytest
 from webbed import CHROMIUM, HOSTILE_NAME, World, ask_again
@@ -524,6 +525,30 @@ def test_what_a_lead_reads_first(browser, world):
     page.context.close()
 
 
+def test_a_failure_and_a_wait_lead_to_their_jobs(browser, world):
+    """Each figure of a class of failure and of a size of gang opens the jobs behind it."""
+
+    def shown(query):
+        page.wait_for_url(f"**/jobs?{query}")
+        told = world.argusd.call("GET", f"/v1/jobs?all=1&{query.split('&sort=')[0]}", token="user").json()
+        want = [j["id"] for j in told["jobs"]]
+        assert want, query
+        page.wait_for_function("n => document.querySelectorAll('.vrow').length === n", arg=len(want))
+        return want
+
+    page = browser.open("/usage", "[aria-label$='By class'] tbody td")
+    figures = page.locator("[aria-label$='By class'] tbody tr", has_text="gpu_oom").locator("td a")
+    assert figures.count() >= 3
+    figures.nth(1).click()
+    assert world.jobs["failed"] in shown("failure=gpu_oom&sort=-gpu_hours&ran_since=1d")
+    assert page.locator(".fchip", has_text="gpu_oom").count() == 1
+    page.go_back()
+    page.locator("[aria-label='Waiting, by size'] tbody tr").first.locator("td a").nth(1).click()
+    page.wait_for_url("**/jobs?state=QUEUED&gpus=*")
+    shown(page.url.partition("?")[2])
+    page.context.close()
+
+
 def test_quotas_stand_beside_what_is_held(browser, world):
     page = browser.open("/usage", "[aria-label='Quotas'] tbody td")
     row = page.locator("[aria-label='Quotas'] tbody tr", has=page.locator("a", has_text=re.compile("^alice$")))
@@ -581,6 +606,54 @@ def test_an_alert_is_acknowledged_and_silenced(browser, world):
     page.context.close()
 
 
+def test_an_alert_has_the_curve_of_its_moment(browser, world):
+    """The figures are made here: nobody measures the GPUs of a fake Ray."""
+    asked = []
+
+    def measured(route):
+        asked.append(urllib.parse.parse_qs(urllib.parse.urlsplit(route.request.url).query))
+        since = asked[-1]["since"][0]
+        row = {
+            "node": "gpu-01", "gpu": 0, "uuid": None, "mean": [0.9, 0.8, 0.1, None], "max": [1, 1, 1, None],
+            "mean_of_all": 0.6, "mem_used_max_bytes": None, "mem_total_bytes": None, "temperature_celsius": None,
+            "power_watts": None, "rank": 0, "by_processes": False, "watched_s": None, "busy_s": None,
+        }  # fmt: skip
+        total = dict.fromkeys(("watched_s", "busy_s", "used_joules", "mem_peak_bytes"))
+        page = {"id": "x", "figure": "gpu_util_ratio", "from": since, "step_s": 900, "points": 4, "series": [row]}
+        route.fulfill(json={**page, "earlier": [], "total": total})
+
+    alerts = world.argusd.get("/v1/alerts?state=all", token="user")["alerts"]
+    alert = next(a for a in alerts if a["kind"] == "job")
+    page = browser.open("/alerts", ".tbl tbody td")
+    page.route("**/v1/jobs/*/gpus?*", measured)
+    page.goto(f"{page.url.split('?')[0]}?alert={alert['id']}")
+    page.wait_for_selector(".alert-curve canvas")
+    assert "gpu_util_ratio, %" in page.inner_text(".alert-curve")
+    assert asked[0]["since"][0] < alert["since"], "from before it opened"
+    page.context.close()
+
+
+def test_an_admin_silences_what_matches(browser, world):
+    page = browser.open("/alerts?view=silences", "main .blank, .tbl tbody td", token="admin")
+    page.click("text=Silence what matches")
+    act = page.locator("[role=dialog] .btn.main")
+    assert act.is_disabled(), "of everything there is no silence"
+    page.fill("[role=dialog] input >> nth=0", "disk_*, node_offline")
+    page.fill("[role=dialog] input >> nth=4", "gpu-9*")
+    line = "argus alert silence-match --rule 'disk_*' --rule node_offline --name 'gpu-9*' --for 2h"
+    assert line in page.inner_text("[role=dialog] footer")
+    act.click()
+    row = page.locator(".tbl tbody tr", has_text="disk_*")
+    row.wait_for()
+    (silence,) = [s for s in world.argusd.get("/v1/silences")["silences"] if "disk_*" in s["rules"]]
+    assert (silence["rules"], silence["names"]) == (["disk_*", "node_offline"], ["gpu-9*"])
+    row.locator(".btn").click()
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_selector(".tbl, main .blank")
+    until(lambda: page.locator(".tbl tbody tr", has_text="disk_*").count() == 0, "it has ended")
+    page.context.close()
+
+
 def test_an_incident_has_a_report(browser, world):
     page = browser.open("/alerts?view=incidents", ".tbl tbody td")
     page.click(".tbl a.said-block")
@@ -620,6 +693,23 @@ def test_events_are_live_and_their_chain_is_whole(browser, world):
     page.context.close()
 
 
+def test_events_of_a_time_are_shown_and_exported(browser, world):
+    page = browser.open("/events?actor=alice", ".tbl tbody td", token="admin")
+    page.fill("input[aria-label=Latest]", "2020-01-01T00:00")
+    page.locator("input[aria-label=Latest]").blur()
+    page.wait_for_selector("main .blank:has-text('Nothing matches')")
+    page.click("main .blank .btn")
+    page.wait_for_selector(".tbl tbody td")
+    assert page.input_value("input[aria-label=Latest]") == ""
+    page.goto(f"{page.url.split('?')[0]}?actor=alice")
+    page.wait_for_selector(".tbl tbody td")
+    href = page.get_attribute("a[download]:has-text('JSON')", "href")
+    text = page.evaluate("(at) => fetch(at).then((r) => r.text())", href)
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert rows and {r["actor"] for r in rows} == {"alice"}
+    page.context.close()
+
+
 def test_people_and_quotas_are_set(browser, world):
     page = browser.open("/people", ".tbl tbody td", token="admin")
     page.click("text=Add a project")
@@ -639,6 +729,26 @@ def test_people_and_quotas_are_set(browser, world):
     assert "Remove project rlhf?" in page.inner_text("[role=dialog] h1")
     page.click("[role=dialog] .btn.main")
     until(lambda: page.locator(".tbl tr", has_text="rlhf").count() == 0, "it is gone")
+    page.context.close()
+
+
+def test_an_admin_revokes_the_token_of_another(browser, world):
+    made = world.argusd.call("POST", "/v1/tokens", {"name": "lost-laptop"}, token="user").json()
+    body = {"token": made["token"]}
+    assert world.argusd.call("POST", "/v1/session", body, token=None, User_Agent="lost browser").status == 201
+    page = browser.open("/people?view=users&user=alice", ".opens-tokens .tbl tbody td", token="admin")
+    page.click(".opens-sessions tr:has-text('lost browser') button")
+    assert "argus session end" in page.inner_text("[role=dialog] footer")
+    page.click("[role=dialog] .btn.main")
+    until(lambda: page.locator(".opens-sessions tr", has_text="lost browser").count() == 0, "it is logged out")
+    page.click("[aria-label='Revoke lost-laptop']")
+    assert f"argus token revoke {made['id']}" in page.inner_text("[role=dialog] footer")
+    page.click("[role=dialog] .btn.main")
+    until(lambda: page.locator(".opens-tokens tr", has_text="lost-laptop").count() == 0, "it is gone")
+    assert world.argusd.call("GET", "/v1/whoami", token=made["token"]).status == 401
+    page.context.close()
+    page = browser.open("/people?view=users&user=alice", ".drawer .kv")
+    assert page.locator(".opens-tokens").count() == 0, "who may change nothing is offered nothing"
     page.context.close()
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engineer's whole way in a browser: picks what is registered, sees whether it fits and when it starts, submits,
-reads why it waits, watches it, reads why it failed, applies the fix, goes on from the checkpoint and compares both.
+reads why it waits, watches it, sees what is wrong with it and what it writes, reads why it failed, applies the fix,
+goes on from the checkpoint and compares both.
 
 Beside a fake Ray and a stand-in for verl; tests/acceptance/test_web.py is the same on real ones."""
 
@@ -71,11 +72,26 @@ def world(tmp_path_factory):
         yield w
 
 
-def told(training, first, last):
+def told(training, first, last, aborted=0.0):
     with (training.dir / "attempts/1/metrics.jsonl").open("a") as f:
         for step in range(first, last + 1):
-            data = {"critic/score/mean": step / 100, "actor/entropy": 1 - step / 100}
+            data = {"critic/score/mean": step / 100, "actor/entropy": 1 - step / 100, "response/aborted_ratio": aborted}
             f.write(json.dumps({"step": step, "data": data}) + "\n")
+
+
+def sees_what_is_wrong(page, training):
+    """Since which step, and which key changes it; and what the model writes."""
+    told(training, 11, 14)
+    told(training, 15, 20, aborted=0.5)
+    training.dump(20, [("1+1?", "it is 2", 1.0), ("1+1?", "eleven", 0.0), ("2+2?", "four", 1.0)], acc=[1, 0, 1])
+    page.wait_for_selector("#verdict:has-text('50 % of the answers were aborted since step 15')")
+    assert "gpu_memory_utilization" in page.inner_text("#verdict")
+    until(lambda: training.argusd.get(f"/v1/jobs/{training.id}/samples")["samples"], "the samples are indexed")
+    page.reload()
+    page.wait_for_selector("#samples .sample:has-text('eleven')")
+    assert page.locator("#samples .sample-group").count() == 2
+    page.click("#samples .seg button:has-text('Worst')")
+    until(lambda: "eleven" in page.locator("#samples .sample").first.inner_text(), "the worst answer is the first")
 
 
 def test_the_walk(browser, world):
@@ -122,6 +138,8 @@ def test_the_walk(browser, world):
     page.wait_for_selector("#log li:has-text('step:10 - ')")
     page.wait_for_selector(".charts canvas")
     page.wait_for_selector("#checkpoints .st:has-text('Verified')")
+
+    sees_what_is_wrong(page, training)
 
     # A rank dies: she reads why, and goes on from the checkpoint with the fix.
     training.order("say", DIED)

@@ -24,6 +24,7 @@ describe("an address of the list", () => {
         });
         expect(ask.user).toBeUndefined();
         expect(askOf(q("ran_since=7d"))).toMatchObject({ ran_since: "7d", since: undefined });
+        expect(askOf(q("failure=gpu_oom&gpus=65-"))).toMatchObject({ failure: "gpu_oom", gpus: "65-" });
         const counts = countsOf(q("state=live&sort=-step&after=d16-7"));
         expect(counts).toMatchObject({ state: "live", limit: 1, count: true });
         expect(counts.cursor ?? counts.sort).toBeUndefined(); // of all pages
@@ -32,6 +33,7 @@ describe("an address of the list", () => {
         const line = cliOf(q("user=a b&sort=name&mine=0"), (w) => `'${w}'`);
         expect(line).toBe("argus ls -a --user 'a b' --sort name --order asc");
         expect(cliOf(q("ran_since=7d&ran_until=1d"), (w) => w)).toBe("argus ls -a --ran-since 7d --ran-until 1d");
+        expect(cliOf(q("failure=gpu_oom&gpus=5-8"), (w) => w)).toBe("argus ls -a --failure gpu_oom --gpus 5-8");
     });
 });
 

@@ -2,7 +2,17 @@
 // lead.test.ts - what a lead reads first, computed.
 import { expect, test } from "vitest";
 import type { JobItem, JobWaste, Quota, UsageDealings } from "../src/made/api";
-import { accounts, behindPart, limited, poolShares, waitingBySize, wholes, worstLoss } from "../src/pages/usage/lead";
+import {
+    accounts,
+    behindClass,
+    behindPart,
+    behindSize,
+    limited,
+    poolShares,
+    waitingBySize,
+    wholes,
+    worstLoss,
+} from "../src/pages/usage/lead";
 import { monthsUntil, periodOf } from "../src/pages/usage/period";
 import { series } from "./made";
 
@@ -139,6 +149,28 @@ test("a part of a pool's bar leads to jobs where a filter says which they are", 
     expect(behindPart("used", "", day)).toBeNull();
     for (const part of ["free", "draining", "broken", "foreign"] as const)
         expect(behindPart(part, "h20", day)).toBeNull();
+});
+
+test("a class of failure and a size of gang lead to the jobs behind them", () => {
+    const month = { from: "2026-10-01T00:00:00Z", to: "2026-11-01T00:00:00Z" };
+    expect(behindClass("gpu_oom", month)).toEqual({
+        failure: "gpu_oom",
+        sort: "-gpu_hours",
+        ran_since: month.from,
+        ran_until: month.to,
+    });
+    const gpus = ([least, most]: [number, number | null]) => behindSize({ least, most }).gpus;
+    expect(
+        (
+            [
+                [0, 0],
+                [1, 1],
+                [5, 8],
+                [65, null],
+            ] as [number, number | null][]
+        ).map(gpus),
+    ).toEqual(["0", "1", "5-8", "65-"]);
+    expect(behindSize({ least: 1, most: 1 })).toEqual({ state: "QUEUED", gpus: "1", sort: "queued_at" });
 });
 
 test("quotas are of those who have a limit or hold something", () => {

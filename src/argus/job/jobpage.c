@@ -244,15 +244,19 @@ static void print_verdict(const struct page *p)
     buf_release(&blind);
 }
 
-/* What the alerts of its spec came to. */
+/* What the alerts of its spec and of its project came to. */
 static void print_alerts(const struct page *p)
 {
+    enum message_language lang = p->cli->term.lang;
+    _cleanup_(freep) char *text = xmalloc(VALUE_MAX);
     size_t i;
     const json_t *one;
     json_array_foreach (json_get_array(p->job, "metric_alerts"), i, one) {
         bool stands = json_is_true(json_object_get(one, "stands"));
-        jobpage_line(p, i ? NULL : "say_l_alerts", stands ? STYLE_RED : STYLE_PLAIN,
-                     member_str(one, "text"));
+        const char *says = member_str(one, "text");
+        if (json_is_true(json_object_get(one, "of_project")))
+            says = msg_fill(lang, "say_alert_of_project", &says, text, VALUE_MAX);
+        jobpage_line(p, i ? NULL : "say_l_alerts", stands ? STYLE_RED : STYLE_PLAIN, says);
     }
 }
 

@@ -63,6 +63,8 @@ void account_print(struct cli *cli, const json_t *account, const struct seen *se
         text_printf(text, "%d", (int)json_get_int(account, "priority_ceiling", 100));
         account_line(cli, "priority ceiling", text);
     }
+    json_array_foreach (json_get_array(account, "alerts"), i, v)
+        account_line(cli, i ? "" : "alerts", json_string_value(v));
 #define LIMIT_LINE(key, ftype, option, arg, title, used, words)                                    \
     account_limit(cli, account, title, #key, used);
     QUOTA_LIMITS(LIMIT_LINE)

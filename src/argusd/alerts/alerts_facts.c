@@ -152,6 +152,7 @@ static void job_alert_facts(const struct live *l, struct facts *f)
     fact_yes(f, "metric_alert", l->extra.alerts_say != NULL);
     fact_text(f, "metric_alert_says", l->extra.alerts_say);
     fact_text(f, "metric_alert_samples", l->extra.alerts_samples);
+    fact_text(f, "metric_alert_curve", l->extra.alerts_curve);
 }
 
 /* Whether one of its ranks holds the others up. */

@@ -4,7 +4,7 @@
 #pragma once
 #include "argusd/alerts/alerts_run.h"
 
-enum { FACTS_MAX = 32, FACT_TEXT_MAX = 400 };
+enum { FACTS_MAX = 40, FACT_TEXT_MAX = 400 };
 struct facts {
     struct alert_fact v[FACTS_MAX];
     size_t n;

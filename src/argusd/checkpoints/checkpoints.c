@@ -294,6 +294,7 @@ void checkpoints_forget(struct checkpoints *cs, const char *job)
     if (!b)
         return;
     ckpt_list_release(&b->list);
+    b->n_pinned = 0;
     b->owes_end = b->owes_look = false;
     book_keep(b);
 }

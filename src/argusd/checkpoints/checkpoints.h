@@ -144,6 +144,25 @@ must_check int checkpoints_check_unnamed(const struct checkpoints *cs,
 must_check int checkpoints_check_use(const struct checkpoints_use *u, struct err *err);
 void checkpoints_unuse(struct checkpoints_use *u); /* one that was never used is fine */
 
+/* ---- pinned by people ---- */
+
+struct checkpoints_pin {
+    const char *job, *actor;
+    int64_t step;
+    bool is_on; /* false: the pin is taken back */
+};
+/* A pinned checkpoint stays whatever the retention says, until that is taken back. Told, and in the
+ * open batch; said twice it is said once. *ret is borrowed until the loop goes on. ERR_CONFLICT: it
+ * is not there, cannot be read, is being removed, or many are pinned. */
+must_check int checkpoints_pin(struct checkpoints *cs,
+                               const struct checkpoints_pin *pin,
+                               const struct ckpt **ret,
+                               struct err *err);
+/* ERR_CONFLICT: one of the job's is pinned, so they may not all be removed. */
+must_check int checkpoints_check_unpinned(const struct checkpoints *cs,
+                                          const char *job,
+                                          struct err *err);
+
 /* ---- asked by people ---- */
 
 struct checkpoints_answer {

@@ -69,6 +69,10 @@ char *book_text(const struct book *b)
         ckpt_to_json(&b->list.v[i], &b->list, NULL, &j, NULL);
     jout_close(&j, ']');
     put_marks(b, &j);
+    jout_open(&j, "pinned", '[');
+    for (size_t i = 0; i < b->n_pinned; i++)
+        jout_int(&j, NULL, b->pinned[i]);
+    jout_close(&j, ']');
     jout_close(&j, '}');
     return buf_take(&out);
 }
@@ -98,6 +102,10 @@ void book_read(struct book *b, const char *text)
         c.mark = read_mark(json_get_array(o, "marks"), i);
         *ckpt_list_add(&b->list, c.step) = c;
     }
+    json_array_foreach (json_get_array(o, "pinned"), i, v)
+        if (b->n_pinned < PINNED_MAX && json_is_integer(v))
+            b->pinned[b->n_pinned++] = json_integer_value(v);
+    book_mark_pinned(b, false);
     set_str(&b->stored, text);
 }
 

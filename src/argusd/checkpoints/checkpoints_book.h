@@ -11,6 +11,7 @@
 enum {
     PASSES_MAX = 3, /* at once: a slow root must not take all workers */
     PASSES_OF_USER_MAX = 2,
+    PINNED_MAX = 64, /* of a job, by hand */
 };
 
 struct checkpoints_ask {
@@ -55,8 +56,10 @@ struct book {
     usec_t seen_at, looked_at, walked_at; /* monotonic */
     int64_t step;                         /* of the training when it was looked at */
     int64_t going;                        /* step that is being removed now; 0: none */
-    uint64_t values_seen;                 /* see ckpt_find_values() */
-    char *stored;                         /* the row's text; NULL: there is none */
+    int64_t pinned[PINNED_MAX];           /* steps that people pinned; ckpt.pinned follows */
+    size_t n_pinned;
+    uint64_t values_seen; /* see ckpt_find_values() */
+    char *stored;         /* the row's text; NULL: there is none */
     struct checkpoints_ask *asks;
 };
 
@@ -74,6 +77,12 @@ size_t book_first_kept(const struct book *b);
 void book_keep(struct book *b);
 
 /* ---- checkpoints_use.c: who needs it ---- */
+
+/* By hand: checkpoints_pin(). Not the hard links that has_pins is about. */
+bool book_is_pinned(const struct book *b, int64_t step);
+/* The list is another one: what was pinned is so there. is_seen: it is what a look has seen, so
+ * that pins of what is there no more go. */
+void book_mark_pinned(struct book *b, bool is_seen);
 
 /* May this user see the job whose book it is? */
 bool book_is_seen_by(const struct book *b, const char *user);
@@ -102,6 +111,8 @@ void book_tell_removed(const struct book *b,
                        const char *steps,
                        int64_t last,
                        uint64_t bytes);
+/* Somebody pinned it, or took that back. */
+void book_tell_pinned(const struct book *b, const struct ckpt *c, const char *actor);
 /* What became of the job that judges it. is_full: not all that it told is kept. why: it was
  * refused; else NULL. */
 void book_tell_eval(const struct book *b,

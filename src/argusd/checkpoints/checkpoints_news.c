@@ -88,6 +88,14 @@ void book_tell_eval(const struct book *b, const struct ckpt *c, bool is_full, co
     checkpoints_news_tell(b, "argusd", "checkpoint_eval", code, text, c->step, c->bytes);
 }
 
+void book_tell_pinned(const struct book *b, const struct ckpt *c, const char *actor)
+{
+    char text[JOB_REASON_TEXT_MAX];
+    const char *kind = c->pinned ? "checkpoint_pinned" : "checkpoint_unpinned";
+    message_write(text, sizeof(text), MESSAGE_ARGS(MESSAGE_NUM("step", c->step)));
+    checkpoints_news_tell(b, actor, kind, kind, text, c->step, c->bytes);
+}
+
 void book_tell_removed(const struct book *b,
                        const char *actor,
                        const char *steps,

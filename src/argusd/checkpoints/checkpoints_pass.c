@@ -233,7 +233,7 @@ static bool needs_pin(const struct pass *p, size_t i)
     bool has_bad_behind = newest->step != p->found.v[i].step && newest->state == CKPT_BROKEN;
     return p->b->followed && p->found.v[i].attempt == p->k &&
            (p->plan[i] == CKPT_KEEP_HELD || p->plan[i] == CKPT_KEEP_BEST ||
-            (p->plan[i] == CKPT_KEEP_ONLY && has_bad_behind));
+            p->plan[i] == CKPT_KEEP_PINNED || (p->plan[i] == CKPT_KEEP_ONLY && has_bad_behind));
 }
 
 /* Its pin may be the last names of it, unless this look saw all of them. */
@@ -348,6 +348,7 @@ static void checkpoints_pass_done_look(void *arg)
     book_tell_found(b, &p->found);
     ckpt_list_release(&b->list);
     ckpt_list_copy(&b->list, &p->found);
+    book_mark_pinned(b, true);
     checkpoints_pass_plan(b, p);
     if (p->dry_run)
         end_pass(p);

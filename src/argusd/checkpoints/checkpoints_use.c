@@ -42,11 +42,32 @@ bool book_is_seen_by(const struct book *b, const char *user)
     return people_check_job(b->cs->p.people, &p, ACCESS_JOB_SEE, "see", &job, NULL) == 0;
 }
 
+bool book_is_pinned(const struct book *b, int64_t step)
+{
+    for (size_t i = 0; i < b->n_pinned; i++)
+        if (b->pinned[i] == step)
+            return true;
+    return false;
+}
+
+void book_mark_pinned(struct book *b, bool is_seen)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < b->n_pinned; i++)
+        if (!is_seen || b->list.cut || ckpt_list_find(&b->list, b->pinned[i]))
+            b->pinned[kept++] = b->pinned[i];
+    b->n_pinned = kept;
+    for (size_t i = 0; i < b->list.n; i++)
+        b->list.v[i].pinned = book_is_pinned(b, b->list.v[i].step);
+}
+
 bool book_is_used(const struct book *b, int64_t step)
 {
     const struct live *l;
     const struct registry_entry *e;
     int kind = 0;
+    if (book_is_pinned(b, step))
+        return true;
     for (size_t pos = 0; (e = next_in_place(b->cs, &kind, &pos));)
         if (means(e->path, b->id, step))
             return true;
@@ -163,4 +184,74 @@ void checkpoints_unuse(struct checkpoints_use *u)
     if (u->next)
         u->next->at = u->at;
     u->cs = NULL;
+}
+
+/* ---- pinned by people ---- */
+
+static void pinned_take_out(struct book *b, int64_t step)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < b->n_pinned; i++)
+        if (b->pinned[i] != step)
+            b->pinned[kept++] = b->pinned[i];
+    b->n_pinned = kept;
+}
+
+/* Only what can be read is worth its bytes for ever. */
+static int pinned_check(const struct book *b, const struct ckpt *c, struct err *err)
+{
+    if (b->going == c->step)
+        return message_refuse(
+            err, ERR_CONFLICT, "checkpoint_going",
+            MESSAGE_ARGS(MESSAGE_NUM("step", c->step), MESSAGE_STR("job", b->id)));
+    if (c->state != CKPT_VERIFIED)
+        return message_refuse(err, ERR_CONFLICT, "pin_not_verified",
+                              MESSAGE_ARGS(MESSAGE_NUM("step", c->step),
+                                           MESSAGE_STR("state", ckpt_state_to_string(c->state)),
+                                           MESSAGE_STR("job", b->id)));
+    if (b->n_pinned >= PINNED_MAX)
+        return message_refuse(
+            err, ERR_CONFLICT, "pins_many",
+            MESSAGE_ARGS(MESSAGE_STR("job", b->id), MESSAGE_NUM("most", PINNED_MAX)));
+    return 0;
+}
+
+int checkpoints_pin(struct checkpoints *cs,
+                    const struct checkpoints_pin *pin,
+                    const struct ckpt **ret,
+                    struct err *err)
+{
+    struct book *b = map_find(cs->by_id, pin->job);
+    struct ckpt *c = b ? ckpt_list_find(&b->list, pin->step) : NULL;
+    if (!c)
+        return message_refuse(
+            err, ERR_CONFLICT, "pin_no_checkpoint",
+            MESSAGE_ARGS(MESSAGE_STR("job", pin->job), MESSAGE_NUM("step", pin->step)));
+    *ret = c;
+    if (book_is_pinned(b, c->step) == pin->is_on)
+        return 0;
+    int r = pin->is_on ? pinned_check(b, c, err) : 0;
+    if (r < 0)
+        return r;
+    if (pin->is_on)
+        b->pinned[b->n_pinned++] = c->step;
+    else
+        pinned_take_out(b, c->step);
+    c->pinned = pin->is_on;
+    book_tell_pinned(b, c, pin->actor);
+    book_keep(b);
+    if (b->followed) { /* verl removes by its own limit: this look gives it a second name */
+        book_want_pass(b);
+        checkpoints_start_wanted(cs);
+    }
+    return 0;
+}
+
+int checkpoints_check_unpinned(const struct checkpoints *cs, const char *job, struct err *err)
+{
+    const struct book *b = map_find(cs->by_id, job);
+    if (!b || !b->n_pinned)
+        return 0;
+    return message_refuse(err, ERR_CONFLICT, "job_has_pinned",
+                          MESSAGE_ARGS(MESSAGE_STR("job", job), MESSAGE_NUM("step", b->pinned[0])));
 }

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "core/metric/metric_watch.h"
+#include "core/training/curve.h"
 #include "core/training/metric_alarm.h"
 
 static const char *const flag_words[] = {"UNKNOWN", "HELD", "RESTARTING",
@@ -46,11 +47,13 @@ void record_extra_release(struct record_extra *x)
     free(x->verdict_says);
     free(x->verdict_samples);
     free(x->anatomy);
+    strv_release(&x->project_alerts);
     free(x->metric_alerts);
     free(x->slow_rank);
     free(x->slow_rank_says);
     free(x->alerts_say);
     free(x->alerts_samples);
+    free(x->alerts_curve);
     free(x->gpus);
     free(x->trial);
     free(x->retry_of);
@@ -115,6 +118,19 @@ static void record_say_alert(const json_t *alert, struct buf *say)
                    *curve ? " " : "", curve);
 }
 
+/* The curve of an alert that holds, as text. NULL: there is none yet, or its metric's name is very
+ * long. */
+static char *record_say_curve(const json_t *alert)
+{
+    struct curve c;
+    struct buf text = BUF_INIT(CURVE_TEXT_MAX);
+    bool has = curve_from_json(alert, &c);
+    curve_to_text(&c, &text);
+    char *ret = has && !text.failed ? buf_take(&text) : NULL;
+    buf_release(&text);
+    return ret;
+}
+
 void record_set_alerts(struct record_extra *x, char *json)
 {
     enum { SAY_MAX = 4096 };
@@ -125,6 +141,7 @@ void record_set_alerts(struct record_extra *x, char *json)
     free(x->metric_alerts);
     freep(&x->alerts_say);
     freep(&x->alerts_samples);
+    freep(&x->alerts_curve);
     x->metric_alerts = json;
     if (json && json_parse(json, strlen(json), RECORD_DETAIL_MAX, &v, NULL) < 0)
         v = NULL; /* as above */
@@ -132,6 +149,7 @@ void record_set_alerts(struct record_extra *x, char *json)
     json_array_foreach (v, i, one)
         if (json_is_true(json_object_get(one, "stands"))) {
             record_say_alert(one, &say);
+            x->alerts_curve = x->alerts_curve ? x->alerts_curve : record_say_curve(one);
             x->alerts_samples = x->alerts_samples ? x->alerts_samples : record_say_samples(one);
         }
     if (say.len)
@@ -223,6 +241,7 @@ static const struct field extra_rows[] = {
     X("metrics", FIELD_JSON, metrics),
     X("training_verdict", FIELD_JSON, verdict),
     X("anatomy", FIELD_JSON, anatomy),
+    X("project_alerts", FIELD_STRV, project_alerts),
     X("metric_alerts", FIELD_JSON, metric_alerts),
     X("gpus", FIELD_JSON, gpus),
     X("gpu_joules", FIELD_REAL, gpu_joules),
@@ -232,6 +251,7 @@ static const struct field extra_rows[] = {
     X("retry_of", FIELD_STR, retry_of),
     X("idle_until", FIELD_TIME, idle_until),
     X("idle_why", FIELD_STR, idle_why),
+    X("idle_learnt", FIELD_SPAN, idle_learnt),
 };
 TABLE(extra, record_extra)
 

@@ -7,6 +7,7 @@
  * shown. Words of its restart.on stay in the same way, see restart.h. */
 #pragma once
 #include "base/buf.h"
+#include "base/strv.h"
 #include "core/account/slotbook.h"
 #include "core/finding/finding.h"
 #include "core/job/job.h"
@@ -53,19 +54,22 @@ struct record_extra {
     char *verdict_samples;          /* of it: how to open samples that show it; NULL: none */
     enum verdict_kind verdict_kind; /* of it, where it says something */
     double verdict_certainty;
-    char *metric_alerts;  /* JSON array: core/training/metric_alarm.h; set as below */
-    unsigned alerts_seen; /* of them: those that ever held, as bits */
-    char *alerts_say;     /* what those say that hold, in English; NULL: none does */
-    char *alerts_samples; /* of those: how to open samples that show it; NULL: none */
-    char *anatomy;        /* JSON object: where its steps go, see core/training/anatomy.h */
-    int64_t step;         /* of its training; 0 = none yet */
-    int64_t total_steps;  /* 0 = not known */
-    double reward;        /* of its newest record that has one; 0 unless has_reward */
+    struct strv project_alerts; /* those of its project when it was submitted */
+    char *metric_alerts;        /* JSON array: core/training/metric_alarm.h; set as below */
+    unsigned alerts_seen;       /* of them: those that ever held, as bits */
+    char *alerts_say;           /* what those say that hold, in English; NULL: none does */
+    char *alerts_curve;         /* of the first of those, as core/training/curve.h; NULL: none */
+    char *alerts_samples;       /* of those: how to open samples that show it; NULL: none */
+    char *anatomy;              /* JSON object: where its steps go, see core/training/anatomy.h */
+    int64_t step;               /* of its training; 0 = none yet */
+    int64_t total_steps;        /* 0 = not known */
+    double reward;              /* of its newest record that has one; 0 unless has_reward */
     bool has_reward;
-    usec_t idle_until; /* wall: up to then idle GPUs are justified; 0 = they are not */
-    char *idle_why;    /* by what its owner said */
-    usec_t paced_end;  /* wall: when its last step ends at its own pace; 0 = not known */
-    char *imports;     /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
+    usec_t idle_until;  /* wall: up to then idle GPUs are justified; 0 = they are not */
+    char *idle_why;     /* by what its owner said */
+    usec_t idle_learnt; /* how long its GPUs rest again and again, see core/metric/gpu_idle.h */
+    usec_t paced_end;   /* wall: when its last step ends at its own pace; 0 = not known */
+    char *imports;      /* JSON object: what its processes imported, see fsroot/attempt/proof.h */
     struct record_finding finding;
     char *finding_word;        /* class of job.finding if it has no row here, see above */
     int64_t hung_step;         /* where it stood when it was called hung, */

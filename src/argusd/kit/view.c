@@ -304,7 +304,8 @@ static const struct field job_rows[] = {
          .schema = LIST_OF_SCHEMA("[\"array\",\"null\"]", "MetricAlert"),
          .flags = FIELD_ALWAYS,
          .doc =
-             "what the alerts of its spec came to; null: none was asked for, or no step was told"),
+             "what the alerts of its spec and its project came to; null: none was asked for, or no "
+             "step was told"),
     PAGE("slow_rank",
          FIELD_JSON,
          slow_rank,

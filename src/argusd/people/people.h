@@ -48,7 +48,8 @@ struct project {
     char *name;
     char *note, *pool; /* "" = none; the pool of jobs that name none */
     struct strv members;
-    double share;             /* weight in fair share; 1 = normal */
+    struct strv alerts; /* of its jobs' metrics (core/spec/metric_alert.h), beside their own */
+    double share;       /* weight in fair share; 1 = normal */
     int64_t priority_ceiling; /* of its jobs */
     usec_t created_at;
     usec_t retention;           /* its jobs that ended longer ago are archived; 0 = never */

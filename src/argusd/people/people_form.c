@@ -9,6 +9,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "core/job/quota.h"
+#include "core/spec/metric_alert.h"
 
 enum { NOTE_MAX = 1000, EXPIRY_MAX_DAYS = 3650 };
 enum { WHOLE = FIELD_STORED | FIELD_SHOWN | FIELD_ASKED };
@@ -81,6 +82,11 @@ static const struct field project_rows[] = {
             FIELD_BOOL,
             .flags = WHOLE,
             .doc = "so are those that still have checkpoints; else these stay as they are"),
+    PROJECT(alerts,
+            FIELD_STRV,
+            .flags = WHOLE,
+            .doc = "of the metrics of each job that is submitted to it, beside the job's own: "
+                   "\"actor/entropy < 0.1 for 10 steps\""),
     PROJECT(created_at, FIELD_TIME, .flags = FIELD_SHOWN),
 };
 const struct field_table project_table = {.name = "Project",
@@ -212,6 +218,20 @@ static void people_merge_members(struct project_form *f)
     f->p.members = all;
 }
 
+static void people_check_alerts(const struct strv *alerts, struct problems *ps)
+{
+    if (alerts->n > METRIC_ALERTS_MAX)
+        problems_add(ps, PROBLEM_ERROR, "alerts", 0, 0, "project_alerts_many",
+                     MESSAGE_ARGS(MESSAGE_NUM("most", METRIC_ALERTS_MAX)));
+    for (size_t i = 0; i < alerts->n && i < METRIC_ALERTS_MAX; i++) {
+        struct metric_alert a = {0};
+        struct err err = {0};
+        if (metric_alert_parse(alerts->v[i], &a, &err) < 0)
+            problems_add_err(ps, PROBLEM_ERROR, "alerts", 0, 0, &err);
+        metric_alert_release(&a);
+    }
+}
+
 int people_check_project(struct project_form *f, const char *old, struct problems *ps)
 {
     const struct project *p = &f->p;
@@ -221,6 +241,7 @@ int people_check_project(struct project_form *f, const char *old, struct problem
     if (p->members.n > PEOPLE_MEMBERS_MAX)
         problems_add(ps, PROBLEM_ERROR, "members", 0, 0, "too_many_members",
                      MESSAGE_ARGS(MESSAGE_NUM("most", PEOPLE_MEMBERS_MAX)));
+    people_check_alerts(&p->alerts, ps);
     if (strlen(p->pool) > NOTE_MAX || strpbrk(p->pool, " \t\n"))
         people_complain(ps, "pool", "bad_pool", MESSAGE_NO_ARGS);
     if (str_eq(p->name, ACCESS_DEFAULT_PROJECT) && p->members.n)

@@ -251,6 +251,14 @@ static void on_kept(struct snapshot *snapshot, void *arg)
     snapshots_note(s->a->events, snapshot, s->who.user, false);
 }
 
+/* What its project wants to be told of its jobs now; a later change is of later jobs. */
+static void submit_take_alerts(const struct submit *s, struct strv *ret)
+{
+    const struct project *p = people_find_project(s->a->people, str_or(s->spec.project, ""));
+    for (size_t i = 0; p && i < p->alerts.n; i++)
+        strv_add(ret, p->alerts.v[i]);
+}
+
 static void submit_take(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)
 {
     struct api *a = s->a;
@@ -261,6 +269,7 @@ static void submit_take(struct submit *s, const struct demand *d, char *taken_po
                                  .retry_of = xstrdup(s->retry.id)};
     struct job *job = submit_make_job(s, d, taken_pool, now);
     struct err err = {0};
+    submit_take_alerts(s, &extra.project_alerts);
     if (secretcheck_holds(&s->spec) &&
         secrets_seal_spec(a->secrets, job->id, job->spec, &extra.sealed_spec, &err) < 0) {
         submit_tell(s, &err, NULL, NULL);

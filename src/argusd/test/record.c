@@ -58,6 +58,7 @@ static struct job *there_and_back(const struct job *j, struct record_extra *x)
     const struct record_extra in = {.argv = xstrdup("[\"python3\"]"),
                                     .verl = xstrdup("0.9.1"),
                                     .step = 12,
+                                    .idle_learnt = 61 * USEC_MIN,
                                     .held = {.held = 7 * SLOTBOOK_GPU, .idle = 3, .redone = 5}};
     record_detail(j, &in, &detail);
     struct store_job row;
@@ -176,6 +177,7 @@ static void check_round(const struct job *j)
     assert_same_job(j, back);
     assert_string_equal(x.argv, "[\"python3\"]");
     assert_string_equal(x.verl, "0.9.1");
+    assert_int_equal(x.idle_learnt, 61 * USEC_MIN);
     assert_int_equal(x.held.idle, 3);
     assert_int_equal(x.held.redone, 5);
     record_extra_release(&x);

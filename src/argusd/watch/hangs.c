@@ -128,7 +128,7 @@ static void hangs_begin(struct watched *w, const struct live *l)
         .start = {s->hang_environment, s->hang_model_load, s->hang_first_step}};
     w->is_known = w->stops_if_silent = false;
     w->idle_rule = (struct gpu_idle_rule){0};
-    w->idle = (struct gpu_idle){0};
+    w->idle = gpu_idle_begin(l->extra.idle_learnt);
     w->silence = 0;
     w->hung_at = 0;
     w->is_taken_up = false;
@@ -478,7 +478,9 @@ static void hangs_watch_use(struct watched *w, struct live *l, usec_t now)
         .saved = checkpoints_newest(w->hs->p.checkpoints, l->job->id, l->job->user)};
     if (w->silence)
         hangs_watch_silence(w, l);
-    switch (gpu_idle_see(&w->idle, &w->idle_rule, &look)) {
+    enum gpu_idle_act act = gpu_idle_see(&w->idle, &w->idle_rule, &look);
+    l->extra.idle_learnt = w->idle.learnt; /* stored with what is told, or with the next change */
+    switch (act) {
     case GPU_IDLE_NOTHING:
         break;
     case GPU_IDLE_BUSY:

@@ -364,9 +364,10 @@ static void metrics_done(void *arg)
 }
 
 /* What its machines have, by which a trend of memory is judged: of the smallest one. */
-static void metrics_bound(struct reader *r, const struct job *job)
+static void metrics_bound(struct reader *r, const struct live *l)
 {
     static const double GIB = 1024.0 * 1024 * 1024;
+    const struct job *job = l->job;
     const struct figures *fs = r->ms->p.figures;
     struct verdict_bounds bounds = {.total = metric_watch_total(metric_reader_watch(r->file))};
     double gpu = figures_gang(fs, &job->gang, FIGURE_GPU_MEM_TOTAL, 5 * USEC_MIN).min;
@@ -378,13 +379,13 @@ static void metrics_bound(struct reader *r, const struct job *job)
     const struct spec *spec = jobspec_of(r->ms->p.settings, job);
     struct training *t = metric_reader_training(r->file);
     verdict_set_bounds(t->verdict, &bounds);
-    training_set_alerts(t, spec ? &spec->alerts : NULL);
+    training_set_alerts(t, spec ? &spec->alerts : NULL, &l->extra.project_alerts);
     r->gpus = demand_gpus(&job->demand);
 }
 
 static void watch_metrics_start(struct reader *r, const struct live *l)
 {
-    metrics_bound(r, l->job);
+    metrics_bound(r, l);
     r->wanted = false;
     r->began = clock_mono();
     r->k = job_attempt(l->job)->k;

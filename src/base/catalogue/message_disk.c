@@ -335,5 +335,26 @@ static const struct message_row rows[] = {
         "不能查看 '{dir}/{name}'：{why}"),
     SAY("disk_no_remove", "'{path}' cannot be removed: {why}", "'{path}' 不能删除：{why}"),
     SAY("json_text_no_object", "the JSON text is not an object", "该 JSON 文本不是对象"),
+
+    /* ---- checkpoints that a request names ---- */
+    SAY("checkpoint_going",
+        "the checkpoint of step {step} of {job} is being removed",
+        "{job}第 {step} 步的检查点正在删除"),
+    SAY("pin_no_checkpoint",
+        "{job} has no checkpoint of step {step}",
+        "{job}没有第 {step} 步的检查点"),
+    SAY("pin_not_verified",
+        "the checkpoint of step {step} of {job} is {state}: only a verified one can be pinned",
+        "{job}第 {step} 步的检查点为 {state}：只能固定 verified 的检查点"),
+    SAY_FIX("pins_many",
+            "{job} has {most} pinned checkpoints, which is the most",
+            "{job}已有 {most} 个固定的检查点，已达上限",
+            "unpin some: argus ckpt unpin ID STEP",
+            "先取消一些：argus ckpt unpin ID STEP"),
+    SAY_FIX("job_has_pinned",
+            "the checkpoint of step {step} of {job} is pinned, and would be removed",
+            "{job}第 {step} 步的检查点已固定，而归档会删除它",
+            "unpin it, or archive the job with its checkpoints",
+            "先取消固定，或连同检查点一起归档"),
 };
 const struct message_family message_disk = MESSAGE_FAMILY(rows);

@@ -37,6 +37,7 @@ static const struct message_row rows[] = {
     SAY("fact_metric_alert_samples",
         "samples that show the alert of a metric",
         "体现指标告警的样本"),
+    SAY("fact_metric_alert_curve", "curve of the metric", "指标曲线"),
     SAY("fact_rank_slow", "a slow rank", "慢 rank"),
     SAY("fact_rank_slow_says", "which rank is slow", "慢 rank 说明"),
     SAY("fact_event", "event", "事件"),

@@ -111,6 +111,7 @@ static const struct message_row rows[] = {
         "'argusd' is the name of the server itself in events",
         "'argusd' 是事件中服务器自己的名字"),
     SAY("too_many_members", "more than {most} members", "成员超过 {most} 个"),
+    SAY("project_alerts_many", "a project has at most {most} alerts", "一个项目最多 {most} 条告警"),
     SAY("bad_pool",
         "a pool is labels with commas between them, without spaces",
         "资源池是用逗号分隔的标签，没有空格"),

@@ -14,6 +14,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/training/curve.h"
 
 enum {
     LETTER_MAX = 128 << 10,
@@ -21,6 +22,7 @@ enum {
     WECOM_MAX = 2000,
     ANSWER_MAX = 64 << 10,
     SUBJECT_MAX = 180,
+    PICTURES_MAX = 4,     /* of a mail: with its text they fit into LETTER_MAX */
     WORD_BYTES = 45,      /* 60 of base64, and 12 around them */
     FIRST_WORD_BYTES = 39 /* behind "Subject: " */
 };
@@ -255,11 +257,66 @@ static void form_date(usec_t at, struct buf *out)
                    months[month >= 0 && month < 12 ? month : 0], text, text + 11);
 }
 
-/* RFC 5322: headers, then the text in base64, which no line of ours can break. */
+/* ---- the parts of a mail ---- */
+
+/* No line of base64 begins with it. */
+static const char boundary[] = "=_argus_part";
+
+static void mail_add_base64(const void *p, size_t n, struct buf *out)
+{
+    _cleanup_(freep) char *coded = hash_base64(p, n);
+    for (size_t i = 0, len = strlen(coded); i < len; i += 76)
+        (void)buf_addf(out, "%.76s\r\n", coded + i);
+}
+
+static void mail_add_text(const char *text, struct buf *out)
+{
+    (void)buf_adds(out, "Content-Type: text/plain; charset=utf-8\r\n"
+                        "Content-Transfer-Encoding: base64\r\n\r\n");
+    mail_add_base64(text, strlen(text), out);
+}
+
+/* Its file has the name of the job, as far as no header can be broken by that. */
+static void mail_add_picture(const json_t *alert, const struct curve *c, struct buf *out)
+{
+    struct buf picture = BUF_INIT(CURVE_PNG_MAX);
+    char name[64];
+    text_copy(name, json_get_str(alert, "name", ""));
+    for (char *s = name; *s; s++)
+        if (!isalnum((unsigned char)*s) && *s != '-' && *s != '.')
+            *s = '_';
+    curve_picture(c, &picture);
+    (void)buf_addf(out,
+                   "--%s\r\nContent-Type: image/png; name=\"%s.png\"\r\n"
+                   "Content-Transfer-Encoding: base64\r\n"
+                   "Content-Disposition: inline; filename=\"%s.png\"\r\n\r\n",
+                   boundary, name, name);
+    mail_add_base64(picture.data, picture.len, out);
+    buf_release(&picture);
+}
+
+/* Adds the curves of the first few alerts that have one; returns how many there were. */
+static size_t mail_add_pictures(const struct alert_order *o, struct buf *out)
+{
+    size_t n = 0, k;
+    const json_t *a;
+    struct curve c;
+    for (size_t i = 0; i < o->n; i++)
+        json_array_foreach (json_get_array(json_get_object(o->payloads[i], "incident"), "alerts"),
+                            k, a)
+            if (n < PICTURES_MAX && curve_from_json(json_get_object(a, "curve"), &c)) {
+                mail_add_picture(a, &c, out);
+                n++;
+            }
+    return n;
+}
+
+/* RFC 5322: headers, then the text in base64, which no line of ours can break. With pictures it is
+ * the first of several parts (RFC 2046). */
 static void form_mail(const struct alert_order *o, struct buf *out)
 {
     _cleanup_(freep) char *text = say_all(o, TEXT_BYTES_MAX);
-    _cleanup_(freep) char *coded = hash_base64(text, strlen(text));
+    struct buf pictures = BUF_INIT(LETTER_MAX);
     form_date(o->now, out);
     (void)buf_addf(out, "From: <%s>\r\n", o->to->from);
     for (size_t i = 0; i < o->to->to.n; i++)
@@ -268,11 +325,16 @@ static void form_mail(const struct alert_order *o, struct buf *out)
     form_subject(say_title(o), out);
     (void)buf_addf(out, "Message-ID: <%s%s>\r\nMIME-Version: 1.0\r\n", o->id,
                    str_or(strchr(o->to->from, '@'), "@argus"));
-    (void)buf_adds(out,
-                   "Content-Type: text/plain; charset=utf-8\r\n"
-                   "Content-Transfer-Encoding: base64\r\nAuto-Submitted: auto-generated\r\n\r\n");
-    for (size_t i = 0, n = strlen(coded); i < n; i += 76)
-        (void)buf_addf(out, "%.76s\r\n", coded + i);
+    (void)buf_adds(out, "Auto-Submitted: auto-generated\r\n");
+    bool has_pictures = mail_add_pictures(o, &pictures) > 0;
+    if (has_pictures)
+        (void)buf_addf(out, "Content-Type: multipart/mixed; boundary=\"%s\"\r\n\r\n--%s\r\n",
+                       boundary, boundary);
+    mail_add_text(text, out);
+    if (has_pictures)
+        (void)(buf_add(out, pictures.data, pictures.len) < 0 ||
+               buf_addf(out, "--%s--\r\n", boundary)); /* it failed: the letter says so */
+    buf_release(&pictures);
 }
 
 int alert_form(const struct alert_order *o, struct alert_letter *ret, struct err *err)

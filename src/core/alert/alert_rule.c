@@ -29,9 +29,9 @@ const char *const alert_of_facts[] = {
     [ALERT_OF_JOB] = "name user project workload pool state gpus gpu_use gpu_use_min gpu_use_max "
                      "attempts hung idle held unknown unknown_for unknown_since running_for "
                      "queued_for verdict verdict_says verdict_samples verdict_certainty "
-                     "metric_alert metric_alert_says metric_alert_samples rank_slow "
-                     "rank_slow_says notebook notebook_warned notebook_left event from to code "
-                     "class finding asked_for",
+                     "metric_alert metric_alert_says metric_alert_samples metric_alert_curve "
+                     "rank_slow rank_slow_says notebook notebook_warned notebook_left event from "
+                     "to code class finding asked_for",
     [ALERT_OF_NODE] = "name state want wanted alive head unhealthy ssh_away reason clock_skew "
                       "disk_free shm_free root_write_time ray_port_open ray_port ray_port_key "
                       "ray_port_from slow_jobs slow_users",
@@ -53,7 +53,7 @@ enum {
     RULE_GIVEN = FIELD_STORED | FIELD_SHOWN | FIELD_ASKED,
     RULE_KEPT = FIELD_STORED | FIELD_SHOWN
 };
-enum { FACTS_KNOWN_MAX = 40 };
+enum { FACTS_KNOWN_MAX = 64 };
 #define RULE(key, ftype, member, ...) FIELD_AT(alert_rule, key, ftype, member, __VA_ARGS__)
 /* needed: FIELD_REQUIRED of a whole rule, 0 of a change. */
 #define RULE_ROWS(needed)                                                                          \

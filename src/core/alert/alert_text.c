@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/training/curve.h"
 
 enum { SENTENCE_MAX = 4096, TITLE_MAX = 1024, FACT_MAX = 600, LISTED_MAX = 20 };
 
@@ -229,6 +230,26 @@ double incident_gpu_hours(const struct incident *i, usec_t now)
 
 /* ---- the message ---- */
 
+/* The curve, where the sentence is about the alert of a metric: any other alert of the job has that
+ * fact beside its own. */
+static void payload_curve(const struct alert *a, struct jout *j)
+{
+    _cleanup_(json_unrefp) json_t *args = NULL;
+    struct curve c;
+    if (!a->open || !a->args || !strstr(str_or(a->text, ""), "{metric_alert_says}") ||
+        json_parse(a->args, strlen(a->args), ALERT_ARGS_MAX, &args, NULL) < 0 ||
+        !curve_from_text(json_get_str(args, "metric_alert_curve", NULL), &c))
+        return;
+    jout_open(j, "curve", '{');
+    jout_str(j, "metric", c.metric);
+    jout_real(j, "limit", c.limit);
+    jout_open(j, "points", '[');
+    for (size_t i = 0; i < c.n; i++)
+        jout_real(j, NULL, c.v[i]);
+    jout_close(j, ']');
+    jout_close(j, '}');
+}
+
 static void payload_alert(const struct alert *a, struct jout *j)
 {
     struct buf text = BUF_INIT(SENTENCE_MAX), zh = BUF_INIT(SENTENCE_MAX);
@@ -247,6 +268,7 @@ static void payload_alert(const struct alert *a, struct jout *j)
     jout_time(j, "ended_at", a->ended_at);
     jout_str(j, "text", buf_str(&text));
     jout_str(j, "text_zh", buf_str(&zh));
+    payload_curve(a, j);
     jout_close(j, '}');
     buf_release(&text);
     buf_release(&zh);

@@ -349,6 +349,11 @@ static const struct field ckpt_rows[] = {
          .names = eval_words,
          .doc = "what became of the job of eval_on_save"),
     PAGE("eval_job", FIELD_STR, eval_job, .doc = "that job"),
+    PAGE("pinned",
+         FIELD_BOOL,
+         c.pinned,
+         .flags = FIELD_OMIT,
+         .doc = "it stays whatever the retention says; left out of others"),
     PAGE("why", FIELD_STR, why),
 };
 #undef PAGE
@@ -462,6 +467,8 @@ void ckpt_plan(const struct ckpt_list *l, const struct ckpt_policy *p, enum ckpt
         kept += counts;
         if (!newest)
             keep = CKPT_KEEP_OPEN;
+        else if (c->pinned)
+            keep = CKPT_KEEP_PINNED;
         else if (c == newest)
             keep = CKPT_KEEP_ONLY;
         else if (c->held)

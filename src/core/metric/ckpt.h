@@ -70,6 +70,7 @@ struct ckpt {
     uint64_t mark;               /* of its files' names, sizes and times */
     unsigned kinds; /* of its shards, ckpt_listing_kinds(); 0 = not looked at in this life */
     bool held;      /* a job uses it */
+    bool pinned;    /* somebody wants it to stay */
     bool by_pin;    /* its own names are not all there; a pin has its files */
     bool strange;   /* its layout is not known here, or it may not be read: no word on it */
     char why[CKPT_WHY_MAX]; /* it is partial or broken, as message_keep() keeps it; "" else */
@@ -182,6 +183,7 @@ struct ckpt_policy {
     X(CKPT_KEEP_LAST, "keep_last")                                                                 \
     X(CKPT_KEEP_BEST, "keep_best")                                                                 \
     X(CKPT_KEEP_ONLY, "last_verified") /* the last verified one */                                 \
+    X(CKPT_KEEP_PINNED, "pinned")      /* somebody wants it to */                                  \
     X(CKPT_KEEP_HELD, "in_use")                                                                    \
     X(CKPT_KEEP_OPEN, "unfinished") /* it may still be written, or be read again */
 #define CKPT_KEEP_ROW(e, word) e,

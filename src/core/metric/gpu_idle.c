@@ -11,6 +11,32 @@ usec_t gpu_idle_warn(usec_t window)
     return window < WARN_MOST ? window : WARN_MOST;
 }
 
+struct gpu_idle gpu_idle_begin(usec_t learnt)
+{
+    return (struct gpu_idle){.longest = learnt, .learnt = learnt};
+}
+
+/* How long it may be low before it is warned: its phases are not all of one length. */
+static usec_t gpu_idle_patience(const struct gpu_idle *w, const struct gpu_idle_rule *rule)
+{
+    usec_t wanted = w->learnt + w->learnt / 4, most = GPU_IDLE_PATIENCE * rule->window;
+    if (wanted <= rule->window)
+        return rule->window;
+    return wanted < most ? wanted : most;
+}
+
+/* It works again. Whoever rests for most of its time would else earn patience for its waste. */
+static void gpu_idle_end_spell(struct gpu_idle *w, usec_t now)
+{
+    usec_t spell = now - w->since, before = w->since > w->worked ? w->since - w->worked : 0;
+    w->worked = now;
+    if (before < spell)
+        return;
+    usec_t shorter = spell < w->longest ? spell : w->longest;
+    w->longest = spell > w->longest ? spell : w->longest;
+    w->learnt = shorter > w->learnt ? shorter : w->learnt;
+}
+
 /* GPUs that rest then are no waste. */
 static bool gpu_idle_is_excused(const struct gpu_idle_look *look)
 {
@@ -35,6 +61,7 @@ static void gpu_idle_pass_over(struct gpu_idle *w, usec_t now)
     w->since += w->since ? gap : 0;
     w->warned += w->warned ? gap : 0;
     w->moved += w->moved ? gap : 0;
+    w->worked += w->worked ? gap : 0;
 }
 
 /* They are low. */
@@ -50,7 +77,7 @@ static enum gpu_idle_act gpu_idle_see_low(struct gpu_idle *w,
     }
     if (!w->since)
         w->since = look->now - rule->span;
-    if (look->now - w->since < rule->window)
+    if (look->now - w->since < gpu_idle_patience(w, rule))
         return GPU_IDLE_NOTHING;
     if (!w->warned) {
         w->warned = look->now;
@@ -68,7 +95,7 @@ enum gpu_idle_act gpu_idle_see(struct gpu_idle *w,
     if (rule->least <= 0)
         return GPU_IDLE_NOTHING;
     if (gpu_idle_is_excused(look)) {
-        *w = (struct gpu_idle){0};
+        *w = (struct gpu_idle){.worked = w->worked, .longest = w->longest, .learnt = w->learnt};
         return GPU_IDLE_NOTHING;
     }
     if (!w->calm_since)
@@ -79,6 +106,8 @@ enum gpu_idle_act gpu_idle_see(struct gpu_idle *w,
     }
     gpu_idle_pass_over(w, look->now);
     if (look->is_justified || look->use >= rule->least) {
+        if (w->since && !look->is_justified)
+            gpu_idle_end_spell(w, look->now);
         w->since = w->warned = 0;
         return GPU_IDLE_BUSY;
     }

@@ -6,8 +6,12 @@
  * some, so that no step is lost; one that has made no step since it was warned, over a whole
  * window, makes no checkpoint either and is not waited for. Time in which a training loads,
  * validates or saves does not count, nor does the time for which its owner has said why (`argus
- * justify`). Time that nobody measured counts for nothing. All times are of one steady clock. Pure.
- */
+ * justify`). Time that nobody measured counts for nothing.
+ *
+ * What no log names is learnt: a spell of low use that ended with use again was a phase of that job
+ * (its validation, say), and once two were as long, so long and a quarter more is waited for
+ * instead of the window, up to GPU_IDLE_PATIENCE windows. A job that rests for longer than it works
+ * teaches nothing. All times are of one steady clock. Pure. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +38,9 @@ struct gpu_idle_look {
     int64_t step, saved; /* its newest, and that of its newest whole checkpoint; 0: none */
 };
 
-/* The watch over one attempt; zeroed to begin anew. */
+enum { GPU_IDLE_PATIENCE = 4 }; /* windows that are waited for at most */
+
+/* The watch over one attempt; zeroed to begin anew, or with what earlier ones have learnt. */
 struct gpu_idle {
     usec_t calm_since; /* it neither loads, validates nor saves; 0: it does, or nothing was seen */
     usec_t since;      /* low; 0: it is not */
@@ -42,7 +48,12 @@ struct gpu_idle {
     usec_t moved;      /* when its step was another one, looked at while it is low */
     int64_t step;      /* that one */
     usec_t unknown;    /* its use is not known since then; 0: it is */
+    usec_t worked;     /* the end of its last spell of low use; 0: there was none */
+    usec_t longest;    /* of its spells, those that count */
+    usec_t learnt;     /* two of them at least were as long; 0: not so yet */
 };
+/* A watch that knows what the one before has learnt. */
+struct gpu_idle gpu_idle_begin(usec_t learnt);
 
 enum gpu_idle_act {
     GPU_IDLE_NOTHING,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metric_alert.h - an alert of a metric in one line, as `alerts` of a JobSpec has it.
+/* metric_alert.h - an alert of a metric in one line, as `alerts` of a JobSpec or a project has it.
  *
  *   actor/entropy < 0.1 for 10 steps       also <= > >=
  *   val-core*acc/mean@1 falls 20 % from best
@@ -31,6 +31,7 @@
 enum metric_alert_kind { METRIC_ALERT_TABLE(METRIC_ALERT_ROW) METRIC_ALERT_KINDS };
 #undef METRIC_ALERT_ROW
 
+/* METRIC_ALERTS_MAX: of a job's spec, and as many of its project. */
 enum { METRIC_ALERTS_MAX = 16, METRIC_ALERT_TEXT_MAX = 300, METRIC_ALERT_STEPS_MAX = 100000 };
 
 struct metric_alert {

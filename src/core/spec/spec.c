@@ -142,8 +142,9 @@ const struct field spec_keys[] = {
      .max = 100,
      .doc = "per cent: a job whose GPUs work less than this over idle.window is idle; 0 = never"},
     {.name = "idle.window", .type = FIELD_SPAN, .offset = AT(idle_window), .min = 1, .max = BIG,
-     .doc = "how long its GPUs may work less than idle.min_gpu_util (30m if absent), and how long a "
-            "job that tells of no steps may print nothing"},
+     .doc = "how long its GPUs may work less than idle.min_gpu_util (30m if absent; longer, at most "
+            "four times, for a job whose GPUs rest for longer again and again and then work), and "
+            "how long a job that tells of no steps may print nothing"},
     {.name = "idle.warn", .type = FIELD_SPAN, .offset = AT(idle_warn), .min = 1, .max = BIG,
      .doc = "with action stop: how long it is called idle before its GPUs are taken back (15m, and "
             "not longer than idle.window, if absent); its owner may say why: 'argus justify'"},

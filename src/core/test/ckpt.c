@@ -188,14 +188,14 @@ static struct ckpt_list make(const char *states, int64_t tracker)
     return l;
 }
 
-/* One letter for each: - goes, l last, b best, o only, h held, u unfinished */
+/* One letter for each: - goes, l last, b best, o only, p pinned, h held, u unfinished */
 static void check_plan(const struct ckpt_list *l, const struct ckpt_policy *p, const char *want)
 {
     enum ckpt_keep plan[32];
     char got[33] = "";
     ckpt_plan(l, p, plan);
     for (size_t i = 0; i < l->n; i++)
-        got[i] = "-lbohu"[plan[i]];
+        got[i] = "-lbophu"[plan[i]];
     assert_string_equal(got, want);
 }
 
@@ -420,6 +420,29 @@ static void why_is_said(void **state)
     }
 }
 
+static void what_is_pinned_stays(void **state)
+{
+    struct ckpt_list l = {0};
+    const struct ckpt_policy p = {.keep_last = 1};
+    enum ckpt_keep plan[4];
+    (void)state;
+    for (int i = 1; i <= 4; i++) {
+        struct ckpt *c = ckpt_list_add(&l, i * 10);
+        c->state = i == 3 ? CKPT_BROKEN : CKPT_VERIFIED;
+        c->pinned = i == 1 || i == 3;
+        c->held = i == 1;
+        c->bytes = 100;
+    }
+    ckpt_plan(&l, &p, plan);
+    assert_int_equal(plan[0], CKPT_KEEP_PINNED);
+    assert_int_equal(plan[1], CKPT_GOES);
+    assert_int_equal(plan[2], CKPT_KEEP_PINNED);
+    assert_int_equal(plan[3], CKPT_KEEP_ONLY);
+    assert_int_equal(ckpt_plan_room(&l, 1000, plan), 100); /* not even for the next save */
+    assert_int_equal(plan[0], CKPT_KEEP_PINNED);
+    ckpt_list_release(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +460,7 @@ int main(void)
         cmocka_unit_test(names_of_values),
         cmocka_unit_test(values_of_an_eval),
         cmocka_unit_test(the_best_is_shown),
+        cmocka_unit_test(what_is_pinned_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

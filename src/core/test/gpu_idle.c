@@ -114,6 +114,71 @@ static void takes_a_reason(void **state)
     assert_int_equal(first(&w, &RULE, low, 501, 600, GPU_IDLE_STOP), 515);
 }
 
+/* A spell of low use and then work, in minutes from `from` on; the minute of its warning, -1: none.
+ */
+static int spell(struct gpu_idle *w, int from, int low, int work)
+{
+    const struct gpu_idle_look rests = {.use = 0}, works = {.use = 0.9};
+    int told = first(w, &RULE, rests, from, from + low, GPU_IDLE_WARN);
+    (void)first(w, &RULE, rests, told < 0 ? from + low : told + 1, from + low, GPU_IDLE_WARN);
+    assert_int_equal(first(w, &RULE, works, from + low, from + low + work, GPU_IDLE_NOTHING), -1);
+    return told;
+}
+
+/* Low for 20 minutes is, by a mean over 30, a spell of 50. */
+static void learns_how_long_it_rests_again_and_again(void **state)
+{
+    struct gpu_idle w = {0};
+    (void)state;
+    assert_int_equal(spell(&w, 1000, 61, 200), 1030); /* its first minutes may be of before */
+    assert_int_equal(spell(&w, 2000, 20, 200), 2000);
+    assert_int_equal(w.learnt, 50 * USEC_MIN); /* the shorter of two, of 61 and 50 */
+    assert_int_equal(spell(&w, 3000, 20, 200), -1);
+    assert_int_equal(spell(&w, 4000, 40, 200), 4033); /* 62.5 minutes after it began */
+    assert_int_equal(w.learnt, 61 * USEC_MIN);
+    w = gpu_idle_begin(w.learnt); /* another attempt */
+    assert_int_equal(spell(&w, 5000, 31, 200), -1);
+    assert_int_equal(spell(&w, 6000, 60, 200), 6047); /* 76.25 */
+}
+
+static void learns_nothing_of_one_that_mostly_rests(void **state)
+{
+    struct gpu_idle w = {0};
+    (void)state;
+    for (int i = 0; i < 10; i++) /* 90 minutes of rest and 20 of work */
+        assert_int_equal(spell(&w, 1000 + 80 * i, 60, 20), i ? 1000 + 80 * i : 1030);
+    assert_int_equal(w.learnt, 0);
+}
+
+static void learns_nothing_of_what_was_justified_and_counts_no_unknown_time(void **state)
+{
+    struct gpu_idle w = {0};
+    const struct gpu_idle_look low = {.use = 0}, justified = {.use = 0, .is_justified = true};
+    const struct gpu_idle_look unknown = {.use = NAN};
+    (void)state;
+    for (int from = 1000; from < 4000; from += 1000) {
+        assert_int_equal(spell(&w, from, 0, 200), -1);
+        (void)first(&w, &RULE, low, from + 200, from + 230, GPU_IDLE_STOP);
+        (void)first(&w, &RULE, justified, from + 230, from + 231, GPU_IDLE_STOP);
+    }
+    assert_int_equal(w.longest, 0);
+    for (int from = 5000; from < 7000; from += 1000) {
+        (void)first(&w, &RULE, low, from, from + 10, GPU_IDLE_STOP);
+        (void)first(&w, &RULE, unknown, from + 10, from + 300, GPU_IDLE_STOP);
+        assert_int_equal(spell(&w, from + 300, 10, 200), -1);
+    }
+    assert_int_equal(w.learnt, 50 * USEC_MIN);
+}
+
+static void has_a_bound_to_its_patience(void **state)
+{
+    struct gpu_idle w = gpu_idle_begin(10 * USEC_HOUR);
+    (void)state;
+    assert_int_equal(spell(&w, 1000, 0, 200), -1);
+    assert_int_equal(spell(&w, 2000, 300, 400),
+                     2090); /* four windows, of which one is the mean's */
+}
+
 static void warns_no_longer_than_the_window(void **state)
 {
     (void)state;
@@ -130,6 +195,10 @@ int main(void)
         cmocka_unit_test(waits_for_no_checkpoint_of_one_that_stands_still),
         cmocka_unit_test(passes_over_phases_in_which_gpus_rest),
         cmocka_unit_test(takes_a_reason),
+        cmocka_unit_test(learns_how_long_it_rests_again_and_again),
+        cmocka_unit_test(learns_nothing_of_one_that_mostly_rests),
+        cmocka_unit_test(learns_nothing_of_what_was_justified_and_counts_no_unknown_time),
+        cmocka_unit_test(has_a_bound_to_its_patience),
         cmocka_unit_test(warns_no_longer_than_the_window),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

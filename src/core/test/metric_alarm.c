@@ -13,7 +13,7 @@ static struct metric_alarms *alarms_of(const char *first, const char *second)
     strv_add(&texts, first);
     if (second)
         strv_add(&texts, second);
-    struct metric_alarms *as = metric_alarms_new(&texts);
+    struct metric_alarms *as = metric_alarms_new(&texts, NULL);
     strv_release(&texts);
     return as;
 }
@@ -107,6 +107,32 @@ static void passes_over_what_was_run_again(void **state)
     assert_int_equal(metric_alarms_count(NULL), 0);
 }
 
+static void takes_those_of_the_project(void **state)
+{
+    struct strv own = {0}, of_project = {0};
+    struct metric_alarm a;
+    (void)state;
+    for (int i = 0; i < METRIC_ALERTS_MAX + 4; i++) {
+        strv_addf(&own, "x > %d", i);
+        strv_addf(&of_project, "x > %d", i + 2); /* the first ones are the job's own, too */
+    }
+    struct metric_alarms *first = metric_alarms_new(&own, &of_project);
+    struct metric_alarms *as = metric_alarms_like(first);
+    metric_alarms_free(first);
+    assert_int_equal(metric_alarms_count(as), METRIC_ALERTS_MAX + 6);
+    feed(as, 1, "x", 1e6);
+    assert_int_equal(metric_alarms_seen(as), (1u << (METRIC_ALERTS_MAX + 6)) - 1);
+    metric_alarms_get(as, METRIC_ALERTS_MAX - 1, &a);
+    assert_string_equal(a.alert, "x > 15");
+    assert_false(a.of_project);
+    metric_alarms_get(as, METRIC_ALERTS_MAX, &a);
+    assert_string_equal(a.alert, "x > 16");
+    assert_true(a.of_project);
+    metric_alarms_free(as);
+    strv_release(&own);
+    strv_release(&of_project);
+}
+
 static void shows_them(void **state)
 {
     struct metric_alarms *as = alarms_of("x falls 50 % from best", "y > 1");
@@ -124,6 +150,12 @@ static void shows_them(void **state)
                         "\xe2\x96\x88\xe2\x96\x81"); /* full and empty */
     assert_string_equal(json_get_str(json_array_get(o, 1), "text", ""), "y > 1: it never held");
     assert_true(json_is_null(json_object_get(json_array_get(o, 1), "value")));
+    assert_true(fabs(json_get_real(json_array_get(o, 0), "limit", 0) - 4) < 1e-12);
+    const json_t *points = json_get_array(json_array_get(o, 0), "points");
+    assert_int_equal(json_array_size(points), 2);
+    assert_int_equal(json_integer_value(json_array_get(points, 0)), 8);
+    assert_null(json_object_get(json_array_get(o, 1), "points"));
+    assert_null(json_object_get(json_array_get(o, 1), "limit"));
     assert_int_equal(metric_alarms_seen_from_json(o), 1);
     json_decref(o);
     buf_release(&out);
@@ -137,6 +169,7 @@ int main(void)
         cmocka_unit_test(measures_from_best_and_first),
         cmocka_unit_test(knows_what_is_no_number),
         cmocka_unit_test(passes_over_what_was_run_again),
+        cmocka_unit_test(takes_those_of_the_project),
         cmocka_unit_test(shows_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

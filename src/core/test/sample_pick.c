@@ -108,7 +108,7 @@ static void an_alert_gets_the_samples_of_its_step(void **state)
     struct strv texts = {0};
     (void)state;
     strv_add(&texts, "actor/entropy < 0.5");
-    training_set_alerts(t, &texts);
+    training_set_alerts(t, &texts, NULL);
     strv_release(&texts);
     feed_metric(t, w, 1, "actor/entropy", 1);
     feed_metric(t, w, 2, "actor/entropy", 1);

@@ -30,6 +30,8 @@ static void shows_the_shape(void **state)
     assert_string_equal(spark_of(3, (double[]){0, 8, 4}), LOW HIGH HALF);
     assert_string_equal(spark_of(3, (double[]){1, NAN, 2}), LOW NO_NUMBER HIGH);
     assert_string_equal(spark_of(2, (double[]){NAN, INFINITY}), NO_NUMBER NO_NUMBER);
+    assert_string_equal(spark_of(3, (double[]){-1.7e308, 1.7e308, 0}), LOW HIGH HALF);
+    assert_string_equal(spark_of(2, (double[]){0, 5e-324}), LOW LOW); /* too near to tell apart */
 }
 
 static size_t points(const char *text)

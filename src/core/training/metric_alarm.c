@@ -25,6 +25,7 @@ struct alarm_metric {
 
 struct alarm {
     char *text;
+    bool of_project;
     struct metric_alert alert;
     struct alarm_metric *of; /* METRIC_ALARM_METRICS at most */
     size_t n;
@@ -32,6 +33,8 @@ struct alarm {
     struct metric_alarm last;   /* of when it held last */
     struct sample_picks *picks; /* heap */
     char curve[SPARK_TEXT_MAX];
+    double points[SPARK_POINTS + 1];
+    size_t n_points;
 };
 
 struct metric_alarms {
@@ -39,18 +42,35 @@ struct metric_alarms {
     size_t n;
 };
 
-struct metric_alarms *metric_alarms_new(const struct strv *texts)
+static bool alarms_have(const struct metric_alarms *as, const char *text)
 {
-    struct metric_alarms *as = xcalloc(1, sizeof(*as));
-    size_t n = texts ? texts->n : 0;
-    as->v = xcalloc(n + 1, sizeof(*as->v));
-    for (size_t i = 0; i < n && as->n < METRIC_ALERTS_MAX; i++) {
+    for (size_t i = 0; i < as->n; i++)
+        if (str_eq(as->v[i].text, text))
+            return true;
+    return false;
+}
+
+/* METRIC_ALERTS_MAX of them. */
+static void alarms_take(struct metric_alarms *as, const struct strv *texts, bool of_project)
+{
+    size_t end = as->n + METRIC_ALERTS_MAX;
+    for (size_t i = 0; texts && i < texts->n && as->n < end; i++) {
         struct alarm *a = &as->v[as->n];
-        if (metric_alert_parse(texts->v[i], &a->alert, NULL) < 0)
+        if ((of_project && alarms_have(as, texts->v[i])) ||
+            metric_alert_parse(texts->v[i], &a->alert, NULL) < 0)
             continue;
         a->text = xstrdup(texts->v[i]);
+        a->of_project = of_project;
         as->n++;
     }
+}
+
+struct metric_alarms *metric_alarms_new(const struct strv *own, const struct strv *of_project)
+{
+    struct metric_alarms *as = xcalloc(1, sizeof(*as));
+    as->v = xcalloc((own ? own->n : 0) + (of_project ? of_project->n : 0) + 1, sizeof(*as->v));
+    alarms_take(as, own, false);
+    alarms_take(as, of_project, true);
     return as;
 }
 
@@ -72,13 +92,14 @@ void metric_alarms_free(struct metric_alarms *as)
 
 struct metric_alarms *metric_alarms_like(const struct metric_alarms *as)
 {
-    struct strv texts = {0};
+    struct strv own = {0}, of_project = {0};
     if (!as)
         return NULL;
     for (size_t i = 0; i < as->n; i++)
-        strv_add(&texts, as->v[i].text);
-    struct metric_alarms *ret = metric_alarms_new(&texts);
-    strv_release(&texts);
+        strv_add(as->v[i].of_project ? &of_project : &own, as->v[i].text);
+    struct metric_alarms *ret = metric_alarms_new(&own, &of_project);
+    strv_release(&own);
+    strv_release(&of_project);
     return ret;
 }
 
@@ -111,6 +132,27 @@ static double alarm_from(const struct alarm *a, const struct alarm_metric *m)
 /* A value that is the share away to the last bit but for rounding is it: 0.4 rises by 50 % to 0.6.
  */
 static const double SHARE_SLACK = 1e-9;
+
+/* Where a value of the metric would be at the edge of the alert; NaN: it has none. */
+static double alarm_limit(const struct alarm *a, const struct alarm_metric *m)
+{
+    double from = alarm_from(a, m), apart = a->alert.number * fabs(from);
+    switch (a->alert.kind) {
+    case METRIC_ALERT_FALLS:
+        return from - apart;
+    case METRIC_ALERT_RISES:
+        return from + apart;
+    case METRIC_ALERT_IS_NAN:
+    case METRIC_ALERT_KINDS:
+        return NAN;
+    case METRIC_ALERT_BELOW:
+    case METRIC_ALERT_AT_MOST:
+    case METRIC_ALERT_ABOVE:
+    case METRIC_ALERT_AT_LEAST:
+        break;
+    }
+    return a->alert.number;
+}
 
 /* A comparison with what is no number is false, so that only `is nan` is true of it. */
 static bool alarm_holds(const struct alarm *a, const struct alarm_metric *m)
@@ -168,8 +210,10 @@ static void alarm_judge(struct alarm *a, int64_t step)
                                         .step = m->since,
                                         .told = told,
                                         .value = m->value,
-                                        .from = alarm_from(a, m)};
+                                        .from = alarm_from(a, m),
+                                        .limit = alarm_limit(a, m)};
         (void)spark_text(&m->curve, a->curve);
+        a->n_points = spark_points(&m->curve, a->points);
     }
 }
 
@@ -199,12 +243,15 @@ void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_a
     const struct alarm *a = &as->v[i];
     *ret = a->last;
     ret->alert = a->text;
+    ret->of_project = a->of_project;
     ret->stands = a->stands;
     ret->seen = a->seen;
     ret->curve = a->curve;
+    ret->points = a->points;
+    ret->n_points = a->n_points;
     ret->picks = a->picks;
     if (!a->seen)
-        ret->value = ret->from = NAN;
+        ret->value = ret->from = ret->limit = NAN;
 }
 
 void metric_alarms_set_picks(struct metric_alarms *as, size_t i, const struct sample_picks *picks)
@@ -240,12 +287,18 @@ const char *metric_alarm_message(const struct metric_alarm *a, char *text, size_
 
 struct alarm_page {
     struct metric_alarm is;
-    struct field_list samples;
+    struct field_list samples, points;
+    double v[SPARK_POINTS + 1];
     struct training_message said;
 };
 #define ALARM(key, ftype, member, ...) FIELD_AT(alarm_page, key, ftype, member, __VA_ARGS__)
 static const struct field alarm_rows[] = {
     ALARM("alert", FIELD_STR, is.alert, .flags = FIELD_ALWAYS),
+    ALARM("of_project",
+          FIELD_BOOL,
+          is.of_project,
+          .flags = FIELD_OMIT,
+          .doc = "a rule of the job's project; left out where it is the job's own"),
     ALARM("stands", FIELD_BOOL, is.stands, .doc = "it holds now"),
     ALARM("seen", FIELD_BOOL, is.seen, .doc = "it ever held"),
     ALARM("metric", FIELD_STR, is.metric, .doc = "that does so, or did last"),
@@ -253,7 +306,17 @@ static const struct field alarm_rows[] = {
     ALARM("value", FIELD_REAL, is.value, .flags = FIELD_MAYBE),
     ALARM("from", FIELD_REAL, is.from, .flags = FIELD_MAYBE, .doc = "its best or first value"),
     ALARM("curve", FIELD_STR, is.curve, .doc = "all of its values up to then, in a line of text"),
-    /* What an older version stored has none. */
+    /* What an older version stored has none of these. */
+    ALARM("limit",
+          FIELD_REAL,
+          is.limit,
+          .flags = FIELD_MAYBE | FIELD_OMIT,
+          .doc = "that the value is held against; left out where there is none"),
+    ALARM("points",
+          FIELD_REALS,
+          points,
+          .flags = FIELD_OMIT,
+          .doc = "of that curve, 33 at most, the newest last; null: no number"),
     ALARM("samples",
           FIELD_LIST,
           samples,
@@ -280,6 +343,8 @@ void metric_alarms_to_json(const struct metric_alarms *as, struct jout *j, const
     for (size_t i = 0; i < metric_alarms_count(as); i++) {
         struct alarm_page page = {0};
         metric_alarms_get(as, i, &page.is);
+        memcpy(page.v, page.is.points, page.is.n_points * sizeof(page.v[0]));
+        page.points = (struct field_list){page.v, page.is.n_points};
         if (page.is.picks)
             page.samples = (struct field_list){page.is.picks->v, page.is.picks->n};
         alarm_fill(&page);
@@ -295,6 +360,6 @@ unsigned metric_alarms_seen_from_json(const json_t *alarms)
     size_t i;
     const json_t *one;
     json_array_foreach (alarms, i, one)
-        seen |= i < METRIC_ALERTS_MAX && json_is_true(json_object_get(one, "seen")) ? 1u << i : 0;
+        seen |= i < METRIC_ALARMS_MAX && json_is_true(json_object_get(one, "seen")) ? 1u << i : 0;
     return seen;
 }

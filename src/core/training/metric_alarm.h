@@ -12,13 +12,20 @@
 #include "core/metric/metric.h"
 #include "core/sample/sample_pick.h"
 #include "core/spec/metric_alert.h"
+#include "core/training/spark.h"
 
-enum { METRIC_ALARM_METRICS = 32, METRIC_ALARM_ARGS_MAX = 768 };
+/* METRIC_ALARMS_MAX: of a job and of its project together. Each has a bit in an unsigned. */
+enum {
+    METRIC_ALARM_METRICS = 32,
+    METRIC_ALARM_ARGS_MAX = 768,
+    METRIC_ALARMS_MAX = 2 * METRIC_ALERTS_MAX
+};
 
 struct metric_alarms;
 
-/* What cannot be read is left out: an older version took it. NULL is none. Copied. */
-struct metric_alarms *metric_alarms_new(const struct strv *texts);
+/* The job's own, then those of its project, without what the job says itself. What cannot be read
+ * is left out: an older version took it. NULL is none. Copied. */
+struct metric_alarms *metric_alarms_new(const struct strv *own, const struct strv *of_project);
 void metric_alarms_free(struct metric_alarms *as); /* NULL is fine */
 /* The same alerts, which have seen no record. NULL of NULL. */
 struct metric_alarms *metric_alarms_like(const struct metric_alarms *as);
@@ -27,6 +34,7 @@ void metric_alarms_add(struct metric_alarms *as, const struct metric_record *r);
 /* What the i-th alert came to. */
 struct metric_alarm {
     const char *alert;          /* as it was given; borrowed */
+    bool of_project;            /* a rule of the job's project, and not the job's own */
     bool stands, seen;          /* it holds now; it ever did */
     const char *metric;         /* that does so now, or did last; NULL: none ever did. Borrowed */
     int64_t step;               /* since this one */
@@ -34,7 +42,10 @@ struct metric_alarm {
     double value;               /* at its newest record; NaN is one, too */
     double from;                /* its best, or its first; NaN where it is asked against neither */
     struct sample_picks *picks; /* that show it; NULL: nobody looked for them yet. Borrowed */
+    double limit;               /* that its value is held against; NaN: none is */
     const char *curve;          /* of all its values up to then (spark.h); "" of none. Borrowed */
+    const double *points;       /* of that curve, n_points; borrowed */
+    size_t n_points;
 };
 size_t metric_alarms_count(const struct metric_alarms *as); /* 0 of NULL */
 void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_alarm *ret);

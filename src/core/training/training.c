@@ -24,10 +24,10 @@ struct training *training_like(const struct training *t)
     return ret;
 }
 
-void training_set_alerts(struct training *t, const struct strv *texts)
+void training_set_alerts(struct training *t, const struct strv *own, const struct strv *of_project)
 {
     if (!t->alarms)
-        t->alarms = metric_alarms_new(texts);
+        t->alarms = metric_alarms_new(own, of_project);
 }
 
 void training_free(struct training *t)

@@ -15,8 +15,8 @@ struct training {
 struct training *training_new(void);
 /* One that has seen no record, of the same alerts and bounds. */
 struct training *training_like(const struct training *t);
-/* The alerts of the job's spec; before the first record, and once. */
-void training_set_alerts(struct training *t, const struct strv *texts);
+/* The alerts of the job's spec, and those of its project; before the first record, and once. */
+void training_set_alerts(struct training *t, const struct strv *own, const struct strv *of_project);
 void training_free(struct training *t); /* NULL is fine */
 /* Who has the samples of this training fills ret with those of its newest step up to `step`. */
 typedef void training_pick_f(enum sample_pick_by by,

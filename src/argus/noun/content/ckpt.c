@@ -114,7 +114,10 @@ static void ckpt_note(struct table *t, const json_t *c, const struct when *w)
     const char *name;
     const json_t *v;
     (void)w;
-    (void)buf_adds(&out, json_get_str(c, "why", "")); /* a longer one is cut, here and below */
+    if (json_get_bool(c, "pinned", false))
+        (void)buf_adds(&out, "pinned"); /* it is short */
+    if (json_get_str(c, "why", NULL))   /* a longer one is cut, here and below */
+        (void)buf_addf(&out, "%s%s", out.len ? ", " : "", json_get_str(c, "why", ""));
     json_object_foreach ((json_t *)(uintptr_t)json_get_object(c, "values"), name, v)
         (void)buf_addf(&out, "%s%s %.4g", out.len ? ", " : "", name,
                        json_is_number(v) ? json_number_value(v) : (double)NAN);
@@ -503,13 +506,14 @@ static const struct command CKPT_COMMANDS[] = {
         .args = "[ID]",
         .most = 1,
         .summary = "list the checkpoints of a job, or what the jobs of a project have",
-        .text = "STATE is verified (every shard is there and its directory could be read), "
-                "partial (it is being written, or it was never finished) or broken. A job resumes "
-                "only from a verified checkpoint. VALUE is that of checkpoint.keep_best's metric "
-                "at its step, or of the main metric of validation where the spec names none, or of "
-                "--metric; NOTE has what validation told at the step, at most 8 metrics. With "
-                "--project or --user in place of ID: each job that has some, the largest first; "
-                "STEP is the newest that can be read.",
+        .text =
+            "STATE is verified (every shard is there and its directory could be read), "
+            "partial (it is being written, or it was never finished) or broken. A job resumes "
+            "only from a verified checkpoint. VALUE is that of checkpoint.keep_best's metric "
+            "at its step, or of the main metric of validation where the spec names none, or of "
+            "--metric; NOTE has whether it is pinned, and what validation told at the step, at "
+            "most 8 metrics. With --project or --user in place of ID: each job that has some, the "
+            "largest first; STEP is the newest that can be read.",
         .example = "argus ckpt ls grpo-7\n"
                    "argus ckpt ls --metric actor/entropy grpo-7\tits value at each of them\n"
                    "argus ckpt ls --project rlhf\twhat takes its quota",
@@ -554,6 +558,36 @@ static const struct command CKPT_COMMANDS[] = {
                 .print = ckpt_export_print},
     },
     {
+        .name = "ckpt pin",
+        .args = "ID STEP",
+        .least = 2,
+        .most = 2,
+        .summary = "keep a checkpoint whatever the retention says",
+        .text = "It stays beside those that checkpoint.keep_last and keep_best keep, over restarts "
+                "and after the end of the job, until 'argus ckpt unpin'; 64 at most of a job. It "
+                "must be verified. Its bytes count in the quota as any other's, and the job cannot "
+                "be archived without its checkpoints meanwhile.",
+        .example = "argus ckpt pin grpo-7 200\n"
+                   "argus ckpt pin grpo-7 $(argus ckpt best grpo-7)\tthe best one of now",
+        .ask = {.method = "POST",
+                .path = "/v1/jobs/{}/checkpoints/{1}:pin",
+                .done = "say_done_pinned",
+                .subject = "step {step}"},
+    },
+    {
+        .name = "ckpt unpin",
+        .args = "ID STEP",
+        .least = 2,
+        .most = 2,
+        .summary = "leave a pinned checkpoint to the retention again",
+        .text = "It goes with the next look at the job's checkpoints if nothing else keeps it; of "
+                "a job that is over 'argus ckpt gc' removes it.",
+        .ask = {.method = "POST",
+                .path = "/v1/jobs/{}/checkpoints/{1}:unpin",
+                .done = "say_done_unpinned",
+                .subject = "step {step}"},
+    },
+    {
         .name = "ckpt verify",
         .args = "ID[:STEP]",
         .least = 1,
@@ -574,12 +608,13 @@ static const struct command CKPT_COMMANDS[] = {
         .args = "[ID]",
         .most = 1,
         .summary = "remove the checkpoints that a job, or a project's jobs, need not keep",
-        .text = "By checkpoint.keep_last and keep_best of its spec, and of a job that is over "
-                "also what was never finished, and what was put aside as torn. The last verified "
-                "one always stays, and so does one that a job which is not over goes on from or "
-                "reads. The plan is shown first, and carried out only after you agree. Running "
-                "jobs are cleaned up by themselves. With --project or --user in place of ID: all "
-                "of their jobs that have checkpoints.",
+        .text =
+            "By checkpoint.keep_last and keep_best of its spec, and of a job that is over "
+            "also what was never finished, and what was put aside as torn. The last verified "
+            "one always stays, and so does one that a job which is not over goes on from or "
+            "reads, or that is pinned. The plan is shown first, and carried out only after you "
+            "agree. Running jobs are cleaned up by themselves. With --project or --user in place "
+            "of ID: all of their jobs that have checkpoints.",
         .example = "argus ckpt gc --dry-run grpo-7\twhat would go, and why the others stay\n"
                    "argus ckpt gc -y grpo-7\tnobody is asked\n"
                    "argus ckpt gc -n --project rlhf\twhat a project could do without",

@@ -39,6 +39,11 @@ static const struct opt ADD_OPTS[] = {
      .type = OPT_FLAG,
      .doc = "archive jobs that still have checkpoints, too",
      .to = "body:retention_checkpoints"},
+    {.name = "alert",
+     .type = OPT_LIST,
+     .arg = "TEXT",
+     .doc = "an alert of the metrics of each of its jobs; may be given again",
+     .to = "body:alerts"},
 };
 
 static const struct opt SET_OPTS[] = {
@@ -81,6 +86,16 @@ static const struct opt SET_OPTS[] = {
      .type = OPT_FLAG,
      .doc = "do not archive jobs that still have checkpoints",
      .to = "body:retention_checkpoints=false"},
+    {.name = "alert",
+     .type = OPT_LIST,
+     .arg = "TEXT",
+     .doc = "an alert of the metrics of each of its jobs, in place of those it has; may be given "
+            "again",
+     .to = "body:alerts"},
+    {.name = "no-alerts",
+     .type = OPT_FLAG,
+     .doc = "its jobs have no alerts but their own",
+     .to = "body:alerts=[]"},
 };
 
 static const struct opt VIEW_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
@@ -155,7 +170,10 @@ static const struct command PROJECT_COMMANDS[] = {
         .most = 1,
         .summary = "change a project's members, pool, share or ceiling",
         .text = "For admins. Jobs that were submitted before keep what they were given.",
-        .example = "argus project set rlhf --add carol --remove bob\twho is in it",
+        .example =
+            "argus project set rlhf --add carol --remove bob\twho is in it\n"
+            "argus project set rlhf --alert 'actor/entropy < 0.1 for 10 steps'\twhat is told "
+            "of each of its jobs",
         OPTS(SET_OPTS),
         .ask = {.method = "PATCH",
                 .path = "/v1/projects/{}",

@@ -17,6 +17,7 @@ struct ls_opts {
     int output;
     bool utc, watch, all, quiet;
     const char *user, *project, *workload, *sort, *pool, *ran_since, *ran_until;
+    const char *failure, *gpus;
     struct strv state, flag;
     int order;
     usec_t since;
@@ -43,6 +44,14 @@ static const struct opt LS_OPTS[] = {
      LS_ROW(OPT_LIST, flag),
      .arg = "FLAG",
      .doc = "UNKNOWN HELD RESTARTING HOLDING HUNG IDLE; any of those given"},
+    {.name = "failure",
+     LS_ROW(OPT_TEXT, failure),
+     .arg = "CLASS",
+     .doc = "jobs with an attempt that failed by this class, as gpu_oom; with commas: by any"},
+    {.name = "gpus",
+     LS_ROW(OPT_TEXT, gpus),
+     .arg = "N",
+     .doc = "jobs of so many GPUs in all: 8, 5-8, or 65- for that many and more"},
     {.name = "pool", LS_ROW(OPT_TEXT, pool), .arg = "NAME", .doc = "jobs for this pool"},
     {.name = "workload",
      LS_ROW(OPT_TEXT, workload),
@@ -103,6 +112,8 @@ static int ls_make_query(const struct ls_opts *o, struct buf *query, struct err 
     url_query(query, "project", o->project);
     ls_add_words(query, "state", &o->state);
     ls_add_words(query, "flag", &o->flag);
+    url_query(query, "failure", o->failure);
+    url_query(query, "gpus", o->gpus);
     url_query(query, "pool", o->pool);
     url_query(query, "workload", o->workload);
     if (o->since)

@@ -219,7 +219,8 @@ static int apply_justify(struct change_ask *q, struct err *err)
 static int apply_archive(struct change_ask *q, struct err *err)
 {
     unsigned flags = q->with_checkpoints ? 0 : ARCHIVES_NO_CHECKPOINTS;
-    return archives_pack(q->a->archives, q->job, flags, q->p->user, err);
+    int r = flags ? checkpoints_check_unpinned(q->a->checkpoints, q->job->id, err) : 0;
+    return r < 0 ? r : archives_pack(q->a->archives, q->job, flags, q->p->user, err);
 }
 
 static int apply_unarchive(struct change_ask *q, struct err *err)

@@ -17,6 +17,7 @@
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
+#include "core/spec/finding_class.h"
 
 enum { LIST_MAX_BYTES = 8 << 20, JOB_MAX_BYTES = 8 << 20, LIST_DEFAULT = 50 };
 
@@ -248,6 +249,41 @@ static int list_read_flags(const struct http_req *req,
     return 0;
 }
 
+/* "gpu_oom,unknown" */
+static int list_read_failure(const struct http_req *req, struct store_job_query *q, struct err *err)
+{
+    const char *it, *text = http_req_query(req, "failure");
+    size_t n;
+    q->failure = text;
+    while ((it = str_item(&text, &n))) {
+        char word[64];
+        text_printf(word, "%.*s", (int)n, it); /* cut words are unknown */
+        if (finding_class_from_string(word) <= FINDING_NONE)
+            return message_refuse(err, ERR_BAD_REQUEST, "bad_failure_query",
+                                  MESSAGE_ARGS(MESSAGE_STR("class", word)));
+    }
+    return 0;
+}
+
+/* "8", "5-8", or "65-": that many and more. */
+static int list_read_gpus(const struct http_req *req, struct store_job_query *q, struct err *err)
+{
+    const char *text = http_req_query(req, "gpus"), *to = text ? strchr(text, '-') : NULL;
+    char least[24];
+    if (!text)
+        return 0;
+    q->by_gpus = true;
+    q->gpus_most = INT32_MAX;
+    text_printf(least, "%.*s", (int)(to ? to - text : (ptrdiff_t)strlen(text)), text);
+    bool is_open = to && !to[1];
+    if (str_to_int(least, 0, INT32_MAX, &q->gpus_least, NULL) < 0 ||
+        (!is_open &&
+         str_to_int(to ? to + 1 : least, q->gpus_least, INT32_MAX, &q->gpus_most, NULL) < 0))
+        return message_refuse(err, ERR_BAD_REQUEST, "bad_gpus_query",
+                              MESSAGE_ARGS(MESSAGE_STR("gpus", text)));
+    return 0;
+}
+
 static int list_read_order(const struct http_req *req, struct store_job_query *q, struct err *err)
 {
     const char *sort = str_or(http_req_query(req, "sort"), "queued_at");
@@ -307,6 +343,7 @@ static void api_jobs_list(struct http_req *req, void *app)
                                 .cursor = http_req_query(req, "cursor")};
     if (http_req_query_int(req, "limit", 1, STORE_PAGE_MAX, LIST_DEFAULT, &limit, &err) < 0 ||
         read_states(req, &q, states, &err) < 0 || list_read_flags(req, &q, flags, &err) < 0 ||
+        list_read_failure(req, &q, &err) < 0 || list_read_gpus(req, &q, &err) < 0 ||
         list_read_order(req, &q, &err) < 0 ||
         api_read_time(req, "since", now, &q.since, &err) < 0 ||
         api_read_time(req, "until", now, &q.until, &err) < 0 ||
@@ -360,6 +397,11 @@ static const struct http_param list_params[] = {
      "sees "
      "everything"},
     {"flag", HTTP_PARAM_STRING, "with any of these flags, comma-separated or repeated"},
+    {"failure", HTTP_PARAM_STRING,
+     "with an attempt that failed by any of these classes, comma-separated: those of "
+     "GET /v1/usage/recovery; unknown: without one"},
+    {"gpus", HTTP_PARAM_STRING,
+     "with so many GPUs in all: 8, 5-8, or 65- for that many and more; a part of one counts as one"},
     {"user", HTTP_PARAM_STRING, "only of these users, comma-separated; so the next four"},
     {"project", HTTP_PARAM_STRING, "only of these projects"},
     {"cluster", HTTP_PARAM_STRING, "only on these clusters"},

@@ -299,6 +299,7 @@ static bool user_take_away(struct resource_ask *q, const void *x)
         if (str_eq(k->user, p->name))
             tokens_revoke(q->a->tokens, k, now);
     secrets_remove_all(q->a->secrets, false, p->name);
+    service_keys_remove_user(q->a->service_keys, p->name);
     people_remove(q->a->people, p);
     return true;
 }

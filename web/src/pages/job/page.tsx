@@ -254,13 +254,40 @@ function resume(job: Job, step: number) {
     });
 }
 
+/** Kept by hand, or left to the retention again. */
+function pin(job: Job, c: Checkpoint) {
+    const path = { id: job.id, step: String(c.step) };
+    ask({
+        title: w(c.pinned ? "unpin_title" : "pin_title", num(c.step)),
+        act: w(c.pinned ? "unpin" : "pin"),
+        cli: `argus ckpt ${c.pinned ? "unpin" : "pin"} ${shell(job.id)} ${c.step}`,
+        body: <p>{w(c.pinned ? "unpin_text" : "pin_text")}</p>,
+        does: () =>
+            c.pinned
+                ? call("POST /v1/jobs/{id}/checkpoints/{step}:unpin", { path })
+                : call("POST /v1/jobs/{id}/checkpoints/{step}:pin", { path }),
+        done: w(c.pinned ? "unpin_done" : "pin_done", num(c.step)),
+    });
+}
+
 function CheckpointActs({ job, of: c }: { job: Job; of: Checkpoint }) {
-    if (!isWhole(c)) return null;
+    if (!isWhole(c) && !c.pinned) return null;
+    if (!isWhole(c))
+        return (
+            <button type="button" class="link" onClick={() => pin(job, c)}>
+                {w("unpin")}
+            </button>
+        );
     return (
         <span class="row act">
             {isOver(job) && (
                 <button type="button" class="link" onClick={() => resume(job, c.step)}>
                     {w("resume")}
+                </button>
+            )}
+            {(c.pinned || c.state === "verified") && (
+                <button type="button" class="link" onClick={() => pin(job, c)}>
+                    {w(c.pinned ? "unpin" : "pin")}
                 </button>
             )}
             {TRAINS.includes(job.workload) && (
@@ -367,7 +394,8 @@ function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
                                                 }
                                             />
                                             {w(c.state)}
-                                        </span>
+                                        </span>{" "}
+                                        {c.pinned && <span class="flag">{w("pinned")}</span>}
                                     </td>
                                     {hasValues && (
                                         <td class="num" title={toldAt(c)}>

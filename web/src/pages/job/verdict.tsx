@@ -19,6 +19,7 @@ const v = words({
     change: ["Key to change", "要改的参数"],
     more: ["Also seen", "另外看到"],
     alerts: ["Its alerts", "它的告警"],
+    project: ["a rule of the project", "项目的规则"],
     blind: ["Not measured", "未测量"],
     looks: ["Samples of step {0}", "第 {0} 步的样本"],
     all: ["All samples of the step", "该步的全部样本"],
@@ -167,6 +168,7 @@ export function VerdictPanel({ job }: { job: Job }) {
                                     <Icon name={x.stands ? "failed" : "queued"} />
                                     {visible(x.text)}
                                 </span>{" "}
+                                {x.of_project && <span class="dim nowrap">({v("project")}) </span>}
                                 <span class="mono dim" aria-hidden="true">
                                     {x.stands ? x.curve : ""}
                                 </span>

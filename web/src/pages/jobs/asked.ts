@@ -5,6 +5,8 @@
 export const FILTERS = [
     "state",
     "flag",
+    "failure",
+    "gpus",
     "user",
     "project",
     "pool",

@@ -16,6 +16,8 @@ const w = words({
     search: ["Name or id", "名称或编号"],
     filter: ["Filter", "筛选"],
     flag: ["Flag", "标记"],
+    failure: ["Failed by", "故障类别"],
+    gpus: ["GPUs", "GPU 数"],
     since: ["Submitted in", "提交于"],
     ran_since: ["Held slots in", "占用资源于"],
     ran_until: ["Held slots before", "占用资源早于"],
@@ -35,8 +37,11 @@ const SPANS: Record<string, () => string> = {
     "7d": () => w("last_7d"),
     "30d": () => w("last_30d"),
 };
-const NAMED = ["user", "project", "pool", "workload"] as const;
-const titleOf = (f: Filter) => (f === "since" || f === "flag" || f === "ran_since" || f === "ran_until" ? w(f) : t(f));
+const NAMED = ["user", "project", "pool", "workload", "failure", "gpus"] as const;
+const OWN = ["since", "flag", "failure", "gpus", "ran_since", "ran_until"] as const;
+type Own = (typeof OWN)[number];
+const isOwn = (f: Filter): f is Own => (OWN as readonly string[]).includes(f);
+const titleOf = (f: Filter) => (isOwn(f) ? w(f) : t(f));
 const TIMES = ["since", "ran_since"] as const;
 
 /** How many jobs are in each state, of all that fit the other filters; a click filters by it. */
@@ -86,11 +91,11 @@ function Menu({ q }: { q: URLSearchParams }) {
             <div class="menu-body filter-body">
                 {NAMED.map((f) => (
                     <label>
-                        <span>{t(f)}</span>
+                        <span>{titleOf(f)}</span>
                         <input
                             class="field"
                             value={q.get(f) ?? ""}
-                            placeholder={w("several")}
+                            placeholder={f === "gpus" ? "8, 5-8, 65-" : w("several")}
                             onChange={(e) => set({ [f]: e.currentTarget.value.replaceAll(" ", "") })}
                         />
                     </label>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // failures.tsx - what failures cost: how much of the jobs' time was training, how long a failure takes to repair, and
-// which classes and nodes cost most. A node leads to its page; of a class the API has no list of jobs.
+// which classes and nodes cost most. A node leads to its page, a class to the jobs that failed by it in that time.
+import type { ComponentChildren } from "preact";
 import type { RecoveryCost } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { num, span } from "../../base/say";
@@ -11,6 +12,7 @@ import { Dash, Panel, Text } from "../../kit/parts";
 import { short } from "../../kit/stack";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
+import { behindClass } from "./lead";
 import type { Period } from "./period";
 
 const w = words({
@@ -35,7 +37,10 @@ const w = words({
 
 const PARTS = ["detect", "diagnose", "queue", "start", "redo"] as const;
 
-function cols(of: "class" | "node"): Col<RecoveryCost>[] {
+function cols(of: "class" | "node", period: Period): Col<RecoveryCost>[] {
+    const jobs = (c: RecoveryCost) => withQuery("/jobs", behindClass(c.name, period));
+    // No filter says which jobs failed by a node: its figures stand alone.
+    const behind = (c: RecoveryCost, says: ComponentChildren) => (of === "class" ? <a href={jobs(c)}>{says}</a> : says);
     return [
         {
             key: of,
@@ -46,9 +51,9 @@ function cols(of: "class" | "node"): Col<RecoveryCost>[] {
                         <Text of={c.name ?? "–"} />
                     </a>
                 ) : (
-                    <span class="cut">
+                    <a class="name cut" href={jobs(c)}>
                         <Text of={c.name ?? "–"} />
-                    </span>
+                    </a>
                 ),
             csv: (c) => c.name,
         },
@@ -57,7 +62,7 @@ function cols(of: "class" | "node"): Col<RecoveryCost>[] {
             title: w("failures"),
             num: true,
             width: 76,
-            draw: (c) => num(c.failures),
+            draw: (c) => behind(c, num(c.failures)),
             csv: (c) => c.failures,
         },
         ...PARTS.map((p): Col<RecoveryCost> => ({
@@ -66,7 +71,7 @@ function cols(of: "class" | "node"): Col<RecoveryCost>[] {
             num: true,
             wide: true,
             width: 76,
-            draw: (c) => short(c[`${p}_hours`]),
+            draw: (c) => behind(c, short(c[`${p}_hours`])),
             csv: (c) => c[`${p}_hours`],
         })),
         {
@@ -75,7 +80,7 @@ function cols(of: "class" | "node"): Col<RecoveryCost>[] {
             num: true,
             wide: true,
             width: 92,
-            draw: (c) => (c.mttr_s === null ? <Dash /> : span(c.mttr_s * 1000)),
+            draw: (c) => (c.mttr_s === null ? <Dash /> : behind(c, span(c.mttr_s * 1000))),
             csv: (c) => c.mttr_s,
         },
         {
@@ -83,7 +88,7 @@ function cols(of: "class" | "node"): Col<RecoveryCost>[] {
             title: w("cost"),
             num: true,
             width: 92,
-            draw: (c) => <b>{short(c.cost_hours)}</b>,
+            draw: (c) => behind(c, <b>{short(c.cost_hours)}</b>),
             csv: (c) => c.cost_hours,
         },
     ];
@@ -110,7 +115,7 @@ export function Failures({ period }: { period: Period }) {
                       ? w("ettr_alone", num(ettr * 100))
                       : w("ettr", num(ettr * 100), span(mttr * 1000))
             }
-            end={!!of?.classes.length && <TableCsv rows={failed(of.classes)} cols={cols("class")} />}
+            end={!!of?.classes.length && <TableCsv rows={failed(of.classes)} cols={cols("class", period)} />}
         >
             {asked.why || !of ? (
                 <Pending of={asked} lines={3} />
@@ -121,14 +126,14 @@ export function Failures({ period }: { period: Period }) {
                     <Table
                         label={`${w("title")}: ${w("by_class")}`}
                         rows={failed(of.classes)}
-                        cols={cols("class")}
+                        cols={cols("class", period)}
                         keyOf={(c) => c.name ?? ""}
                     />
                     {failed(of.nodes).length > 0 && (
                         <Table
                             label={`${w("title")}: ${w("by_node")}`}
                             rows={failed(of.nodes)}
-                            cols={cols("node")}
+                            cols={cols("node", period)}
                             keyOf={(c) => c.name ?? ""}
                         />
                     )}

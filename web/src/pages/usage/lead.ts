@@ -65,6 +65,19 @@ export function behindPart(part: Part, pool: string, period: Pick<Period, "from"
     return isHeld ? { pool, sort: "-gpu_hours", ...ranIn(period) } : null;
 }
 
+/** Filters of /jobs that show which jobs failed by this class and held slots in that time. */
+export const behindClass = (name: string | null, period: Pick<Period, "from" | "to">) => ({
+    failure: name ?? undefined,
+    sort: "-gpu_hours",
+    ...ranIn(period),
+});
+
+/** The same of those that wait for so many GPUs, the oldest first. */
+export function behindSize({ least, most }: Pick<Waiting, "least" | "most">) {
+    const gpus = most === null ? `${least}-` : least === most ? `${least}` : `${least}-${most}`;
+    return { state: "QUEUED", gpus, sort: "queued_at" };
+}
+
 /** Several projects together, in what projects had of each other. */
 export const OTHERS = "*";
 

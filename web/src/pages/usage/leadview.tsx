@@ -20,6 +20,7 @@ import { adviceOf } from "./advice";
 import {
     accounts,
     behindPart,
+    behindSize,
     OTHERS,
     poolShares,
     waitingBySize,
@@ -335,15 +336,16 @@ const sizeOf = (x: Waiting) =>
           : x.least === x.most
             ? `${x.least}`
             : `${x.least}–${x.most}`;
+const waits = (x: Waiting, says: ComponentChildren) => <a href={withQuery("/jobs", behindSize(x))}>{says}</a>;
 const waitingCols = (): Col<Waiting>[] => [
-    { key: "gpus_of_a_job", title: w("size"), draw: sizeOf, csv: sizeOf },
-    { key: "jobs", title: w("n_jobs"), num: true, width: 72, draw: (x) => num(x.jobs), csv: (x) => x.jobs },
+    { key: "gpus_of_a_job", title: w("size"), draw: (x) => waits(x, sizeOf(x)), csv: sizeOf },
+    { key: "jobs", title: w("n_jobs"), num: true, width: 72, draw: (x) => waits(x, num(x.jobs)), csv: (x) => x.jobs },
     {
         key: "gpus",
         title: w("wants"),
         num: true,
         width: 112,
-        draw: (x) => short(x.gpus),
+        draw: (x) => waits(x, short(x.gpus)),
         csv: (x) => x.gpus,
         wide: true,
     },
@@ -353,7 +355,7 @@ const waitingCols = (): Col<Waiting>[] => [
         num: true,
         width: 168,
         wide: true,
-        draw: (x) => span(x.median),
+        draw: (x) => waits(x, span(x.median)),
         csv: (x) => Math.round(x.median / 1000),
     },
     {
