@@ -118,18 +118,25 @@ class Prometheus:
         return float(result[0]["value"][1]) if result else None
 
 
-@pytest.fixture(scope="module")
-def prometheus(argusd, tmp_path_factory):
-    where = tmp_path_factory.mktemp("observe")
-    (where / "token").write_text(argusd.tokens["viewer"] + "\n")
+@contextlib.contextmanager
+def started(where, *options):
+    """A Prometheus by deploy/observe/up, stopped in the end."""
     listen = f"127.0.0.1:{free_port()}"
-    up = [OBSERVE / "up", "--argusd", f"127.0.0.1:{argusd.port}", "--token-file", where / "token"]
-    got = subprocess.run([*up, "--dir", where / "d", "--listen", listen], capture_output=True, text=True)
+    up = [OBSERVE / "up", *options, "--dir", where, "--listen", listen]
+    got = subprocess.run(up, capture_output=True, text=True)
     assert got.returncode == 0, got
     try:
         yield Prometheus(f"http://{listen}")
     finally:
-        subprocess.run([OBSERVE / "down", where / "d"], check=True)
+        subprocess.run([OBSERVE / "down", where], check=True)
+
+
+@pytest.fixture(scope="module")
+def prometheus(argusd, tmp_path_factory):
+    where = tmp_path_factory.mktemp("observe")
+    (where / "token").write_text(argusd.tokens["viewer"] + "\n")
+    with started(where / "d", "--argusd", f"127.0.0.1:{argusd.port}", "--token-file", where / "token") as made:
+        yield made
 
 
 def test_a_real_prometheus_scrapes_argusd(argusd, prometheus):
@@ -146,28 +153,16 @@ def test_a_real_prometheus_scrapes_argusd(argusd, prometheus):
     assert total == prometheus.value("sum(argus_gpus)")
 
 
-@contextlib.contextmanager
-def receiver(where):
-    """A Prometheus that scrapes nothing and takes what is pushed."""
-    listen = f"127.0.0.1:{free_port()}"
-    up = [OBSERVE / "up", "--argusd", "none", "--dir", where, "--listen", listen]
-    got = subprocess.run(up, capture_output=True, text=True)
-    assert got.returncode == 0, got
-    try:
-        yield Prometheus(f"http://{listen}")
-    finally:
-        subprocess.run([OBSERVE / "down", where], check=True)
-
-
 def pushing(url, **keys):
     told = {"url": url, "every": "1s", "instance": "pushed", **keys}
     return f"remote_write: {json.dumps(told)}"
 
 
 def test_a_real_prometheus_takes_what_argusd_pushes(tmp_path):
-    """All series of the page, with the labels of a scrape; those of a job end with it, and do not live on."""
+    """All series of the page, with the labels of a scrape; those of a job end with it, and do not live on. This
+    Prometheus scrapes nothing."""
     with (
-        receiver(tmp_path / "d") as p,
+        started(tmp_path / "d", "--argusd", "none") as p,
         FakeRay() as ray,
         Argusd(tmp_path, ray.url, pushing(f"{p.url}/api/v1/write")) as argusd,
     ):

@@ -55,12 +55,16 @@ def seconds(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
-def cli(argusd, *args, token="admin", language="C.UTF-8"):
+def argus(argusd, *args, token="admin", language="C.UTF-8"):
     env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens.get(token, token)}
     env |= {"COLUMNS": "200", "LC_ALL": language}
-    done = subprocess.run([PROGRAMS["argus"], "report", *args], env=env, capture_output=True, text=True)
+    done = subprocess.run([PROGRAMS["argus"], *args], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def cli(argusd, *args, **keys):
+    return argus(argusd, "report", *args, **keys)
 
 
 def test_the_parts_are_what_it_held_and_waited_for(argusd, trained):
@@ -135,10 +139,8 @@ def test_the_jobs_behind_a_class_of_failure(argusd, trained):
     every = set().union(*behind.values())
     assert trained["id"] in every and failed_by(",".join(behind)) == every
     assert failed_by("disk_full") == set()
-    argv = [PROGRAMS["argus"], "ls", "-aq", "--failure", ",".join(behind), "--gpus", f"{GPUS}-"]
-    env = {**os.environ, "ARGUS_URL": argusd.url, "ARGUS_TOKEN": argusd.tokens["admin"]}
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [trained["id"]]
+    listed = argus(argusd, "ls", "-aq", "--failure", ",".join(behind), "--gpus", f"{GPUS}-")
+    assert listed.split() == [trained["id"]]
 
 
 def test_who_sees_it(argusd, trained):

@@ -30,6 +30,10 @@ def gone(bed, name):
     bed.wait_apps()
 
 
+def jobs_of(bed, name):
+    return bed.argusd.get(f"/v1/jobs?workload=serve&q={name}-v&limit=10")["jobs"]
+
+
 @contextlib.contextmanager
 def streams(bed, name, n):
     """So many requests under way, until the end of the block."""
@@ -62,12 +66,25 @@ def test_what_leases_cost(bed):
     page = bed.wait("dear", lambda p: not replicas_of(p), "its leases are over")
     assert page["gpus"] == 0
     spent = page["gpu_hours"]
-    jobs = bed.argusd.get("/v1/jobs?workload=serve&q=dear-v&limit=10")["jobs"]
-    told = sum(j["gpu_hours"] for j in jobs)
-    assert len(jobs) == 2 and 0 < spent == pytest.approx(told, abs=2 * 5 / 3600), "but for a turn that was late"
+    jobs = jobs_of(bed, "dear")
+    assert len(jobs) == 2 and 0 < spent == pytest.approx(sum(j["gpu_hours"] for j in jobs))
     bed.argusd.restart()
     assert bed.page("dear")["gpu_hours"] == pytest.approx(spent)
     gone(bed, "dear")
+
+
+def test_a_kill_loses_no_cost(bed):
+    """Also between the end of a lease and the next turn of its service."""
+    bed.serve(model="sums", name="costly", gpus=1)
+    (replica,) = replicas_of(bed.ready("costly", 1))
+    bed.act("costly", "stop")
+    bed.argusd.wait_over(replica["job"])
+    bed.argusd.kill9()
+    bed.argusd.start()
+    page = bed.wait("costly", lambda p: not replicas_of(p), "its lease is over")
+    (job,) = jobs_of(bed, "costly")
+    assert 0 < page["gpu_hours"] == pytest.approx(job["gpu_hours"])
+    gone(bed, "costly")
 
 
 def test_requests_that_wait(bed):

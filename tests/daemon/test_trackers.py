@@ -173,6 +173,12 @@ OWN = "calls: {networks: [127.0.0.0/8]}"  # servers that users name are on this 
 FAULTS = ("refuse", "hang", "error")
 
 
+def ways_to(port, before, amid, stack):
+    """All of them, and by kind: broken before the start, to be spoilt in the middle, and one that stays well."""
+    ways = [stack.enter_context(Way(port, how)) for how in (*before, *["pass"] * (len(amid) + 1))]
+    return ways, ways[: len(before)], ways[len(before) : -1], ways[-1]
+
+
 @pytest.mark.parametrize("before, amid", [
     pytest.param([], ["error"], id="one"),
     pytest.param(FAULTS, FAULTS, id="all", marks=pytest.mark.nightly),  # eight trainings: more than a minute
@@ -181,8 +187,7 @@ def test_mlflow_whatever_it_does(argusd, mlflow, before, amid):
     """Trainings at the same time: the server is well; it refuses, hangs, answers 500 before the start; it dies,
     hangs, answers 500 in the middle; and the training itself is stopped."""
     with contextlib.ExitStack() as stack:
-        ways = [stack.enter_context(Way(mlflow.port, how)) for how in (*before, *["pass"] * (len(amid) + 1))]
-        broken, spoilt, own = ways[: len(before)], ways[len(before) : -1], ways[-1]
+        ways, broken, spoilt, own = ways_to(mlflow.port, before, amid, stack)
         well = decided(Training(argusd, "mlflow", **on_mlflow(mlflow.url)))
         cut = [decided(Training(argusd, "mlflow", gates=[3], **on_mlflow(way.url))) for way in spoilt]
         stopped = [decided(Training(argusd, "mlflow", gates=[3], **on_mlflow(own.url))) for _ in before[:1]]
@@ -242,9 +247,7 @@ def test_wandb_online_whatever_it_does(argusd, before, amid):
     it is back, and the training has waited for none of it."""
     with WandbStand() as wandb, contextlib.ExitStack() as stack:
         put_key(argusd, "WANDB_API_KEY", wandb.KEY)
-        port = int(wandb.url.rpartition(":")[2])
-        ways = [stack.enter_context(Way(port, how)) for how in (*before, *["pass"] * (len(amid) + 1))]
-        broken, spoilt, own = ways[: len(before)], ways[len(before) : -1], ways[-1]
+        ways, broken, spoilt, own = ways_to(wandb.port, before, amid, stack)
         well = decided(Training(argusd, "wandb", **on_wandb(own)))
         cut = [decided(Training(argusd, "wandb", gates=[3], **on_wandb(way))) for way in spoilt]
         away = [decided(Training(argusd, "wandb", **on_wandb(way))) for way in broken]
@@ -277,6 +280,13 @@ def swanlab_file(training):
     return read_back(READ_SWANLAB, file, "swanlab")
 
 
+def until_swanlab_file(training):
+    """At its third step: its library takes seconds to begin, and a shorter training is over without it."""
+    place = training.argusd.job_dir(training.id)
+    until(lambda: list(place.glob("metrics/swanlab/*/run-*/run-*.swanlab")), "its file")
+    training.go(3)
+
+
 def check_swanlab_file(training):
     seen = swanlab_file(training)
     named = (seen["id"], seen["project"], seen["name"], seen["group"])
@@ -294,16 +304,14 @@ def test_swanlab_whatever_it_does(argusd, before, amid):
     """The server has all of it; away before the start, the files have; away in the middle, the files have it, too."""
     with SwanlabStand() as swanlab, contextlib.ExitStack() as stack:
         put_key(argusd, "SWANLAB_API_KEY", swanlab.KEY)
-        ways = [stack.enter_context(Way(swanlab.port, how)) for how in (*before, *["pass"] * (len(amid) + 1))]
-        broken, spoilt, own = ways[: len(before)], ways[len(before) : -1], ways[-1]
+        _, broken, spoilt, own = ways_to(swanlab.port, before, amid, stack)
         well = decided(Training(argusd, "swanlab", gates=[3], **on_swanlab(own)))
         cut = [decided(Training(argusd, "swanlab", gates=[3], **on_swanlab(way))) for way in spoilt]
         away = [decided(Training(argusd, "swanlab", gates=[3], **on_swanlab(way))) for way in broken]
         for t in [well, *away, *cut]:
             t.begin()
-        for t in away:  # its library takes seconds to begin, and a shorter training is over without it
-            until(lambda t=t: list(t.argusd.job_dir(t.id).glob("metrics/swanlab/*/run-*/run-*.swanlab")), "its file")
-            t.go(3)
+        for t in away:
+            until_swanlab_file(t)
         for way, how, t in zip([own, *spoilt], ["pass", *amid], [well, *cut], strict=True):
             t.until_step(3)
             until(lambda t=t: swanlab.runs.get(f"{t.id}-1", {}).get("state"), "the run has begun at the server")
@@ -323,8 +331,7 @@ def test_swanlab_whatever_it_does(argusd, before, amid):
 
 def test_swanlab_without_a_server(argusd):
     t = Training(argusd, "swanlab", gates=[3], **on_swanlab()).begin().until_step(3)
-    until(lambda: list(argusd.job_dir(t.id).glob("metrics/swanlab/*/run-*/run-*.swanlab")), "its file")
-    t.go(3)
+    until_swanlab_file(t)
     t.over()
     check_swanlab_file(t)
     row = t.tracker("swanlab", "kept")

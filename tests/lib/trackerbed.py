@@ -147,25 +147,34 @@ class Way:
                 both[ready].sendall(data)
 
 
-class WandbStand:
-    """What `wandb sync` asks of a W&B server (seen with wandb 0.31.0), and what it sent: runs by their id."""
+class _Stand:
+    """A server in the place of a tracker's, answering by a class of _Answers; runs by their id."""
 
-    KEY = "k" * 40
-
-    def __init__(self):
-        self.runs, self.is_away, self.lock = {}, False, threading.Lock()
+    def __init__(self, handler):
+        self.handler, self.runs, self.lock = handler, {}, threading.Lock()
 
     def __enter__(self):
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Wandb)
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler)
         self.http.daemon_threads = True
         self.http.bed = self
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        self.port = self.http.server_port
+        self.url = f"http://127.0.0.1:{self.port}"
         threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
     def __exit__(self, *_):
         self.http.shutdown()
         self.http.server_close()
+
+
+class WandbStand(_Stand):
+    """What `wandb sync` asks of a W&B server (seen with wandb 0.31.0), and what it sent."""
+
+    KEY = "k" * 40
+
+    def __init__(self):
+        super().__init__(_Wandb)
+        self.is_away = False
 
     def argusd(self, home, ray_url):
         """An argusd that sends to it."""
@@ -250,25 +259,13 @@ class _Wandb(_Answers):
         return self.reply({})
 
 
-class SwanlabStand:
-    """What SwanLab's client asks of a server (seen with swanlab 0.10.3), and what it sent: runs by their id."""
+class SwanlabStand(_Stand):
+    """What SwanLab's client asks of a server (seen with swanlab 0.10.3), and what it sent."""
 
     KEY = "s" * 20
 
     def __init__(self):
-        self.runs, self.lock = {}, threading.Lock()
-
-    def __enter__(self):
-        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Swanlab)
-        self.http.daemon_threads = True
-        self.http.bed = self
-        self.port = self.http.server_port
-        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.http.shutdown()
-        self.http.server_close()
+        super().__init__(_Swanlab)
 
     def begin(self, told):
         run = {"steps": {}, "state": None, "name": told["name"], "group": told.get("cluster")}

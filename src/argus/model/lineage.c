@@ -206,10 +206,11 @@ static void lineage_add_use(json_t *chain, const json_t *use)
     char name[LINE_MAX];
     const char *step = json_get_str(use, "step", NULL), *endpoint = NULL;
     int64_t version = json_get_int(use, "version", 0);
-    (void)snprintf(name, sizeof(name), "%s%s%s", member_str(use, "name"), step ? " " : "",
-                   str_or(step, "")); /* cut: fine */
     if (version)
         (void)snprintf(name, sizeof(name), "%s v%" PRId64, member_str(use, "name"), version);
+    else
+        (void)snprintf(name, sizeof(name), "%s%s%s", member_str(use, "name"), step ? " " : "",
+                       str_or(step, "")); /* cut: fine */
     if (json_get_bool(use, "has_traffic", false))
         endpoint = json_get_str(use, "endpoint", NULL);
     json_t *link = json_pack(
@@ -236,18 +237,23 @@ static int lineage_add_uses(struct cli *cli, const char *name, json_t *chain, st
     return 0;
 }
 
-static void lineage_print_use(struct cli *cli, const json_t *link)
+static void lineage_write_use(struct buf *line, const json_t *link)
 {
-    struct buf line = BUF_INIT(2 * LINE_MAX), clean = BUF_INIT(4 * LINE_MAX);
     const char *arrow = json_get_bool(link, "made", false) ? "<-" : "->"; /* it made the model */
-    (void)buf_addf(&line, "%s %-*s %-*s %s%s", arrow, WHAT_WIDTH - 3,     /* cut: fine */
+    (void)buf_addf(line, "%s %-*s %-*s %s%s", arrow, WHAT_WIDTH - 3,      /* cut: fine */
                    member_str(link, "what"), NAME_WIDTH, member_str(link, "name"),
                    str_or(json_get_str(link, "endpoint", NULL), json_get_str(link, "state", "")),
                    json_get_bool(link, "said", false) ? " (said)" : "");
-    text_clean(&clean, buf_str(&line));
-    (void)fprintf(cli->out, "%s\n", buf_str(&clean));
-    buf_release(&line);
-    buf_release(&clean);
+}
+
+static void lineage_write_link(struct buf *line, const json_t *link)
+{
+    int indent = 2 * (int)json_get_int(link, "depth", 0);
+    const char *hash = json_get_str(link, "hash", "");
+    int width = NAME_WIDTH - indent > 0 ? NAME_WIDTH - indent : 1;
+    (void)buf_addf(line, "%*s%-*s %-*s %.*s%s", indent, "", WHAT_WIDTH, /* cut: fine */
+                   member_str(link, "what"), width, member_str(link, "name"), HASH_SHOWN, hash,
+                   json_get_bool(link, "said", false) ? " (said)" : "");
 }
 
 static void lineage_print(struct cli *cli, const json_t *chain)
@@ -255,17 +261,11 @@ static void lineage_print(struct cli *cli, const json_t *chain)
     const json_t *link;
     size_t i;
     json_array_foreach (chain, i, link) {
-        if (json_object_get(link, "made")) {
-            lineage_print_use(cli, link);
-            continue;
-        }
-        struct buf line = BUF_INIT(LINE_MAX), clean = BUF_INIT(2 * LINE_MAX);
-        int indent = 2 * (int)json_get_int(link, "depth", 0);
-        const char *hash = json_get_str(link, "hash", "");
-        int width = NAME_WIDTH - indent > 0 ? NAME_WIDTH - indent : 1;
-        (void)buf_addf(&line, "%*s%-*s %-*s %.*s%s", indent, "", WHAT_WIDTH, /* cut: fine */
-                       member_str(link, "what"), width, member_str(link, "name"), HASH_SHOWN, hash,
-                       json_get_bool(link, "said", false) ? " (said)" : "");
+        struct buf line = BUF_INIT(2 * LINE_MAX), clean = BUF_INIT(4 * LINE_MAX);
+        if (json_object_get(link, "made"))
+            lineage_write_use(&line, link);
+        else
+            lineage_write_link(&line, link);
         text_clean(&clean, buf_str(&line));
         (void)fprintf(cli->out, "%s\n", buf_str(&clean));
         buf_release(&line);

@@ -157,29 +157,6 @@ static void second_on_reply(const struct wire_reply *reply, void *arg)
     second_drop(s);
 }
 
-/* Takes the key of the model from the secrets of whoever owns those of argus.yaml. False: it is not
- * there. */
-static bool second_take_key(const struct secondopinion *s, struct strv *headers)
-{
-    const struct settings *set = s->a->settings;
-    const char *of = set->second_secrets_of, *slash = of ? strchr(of, '/') : NULL;
-    bool of_project = of && str_starts(of, "project/");
-    struct strv names = {0};
-    struct pairs keys = {0};
-    if (!set->second_key)
-        return true;
-    strv_add(&names, set->second_key);
-    if (slash)
-        secrets_reveal(s->a->secrets, of_project ? "" : slash + 1, of_project ? slash + 1 : "",
-                       &names, &keys);
-    const char *key = pairs_find(&keys, set->second_key);
-    if (key)
-        strv_addf(headers, "Authorization: Bearer %s", key);
-    pairs_wipe(&keys);
-    strv_release(&names);
-    return key != NULL;
-}
-
 static void second_send(struct secondopinion *s, const char *evidence)
 {
     const struct settings *set = s->a->settings;
@@ -187,7 +164,7 @@ static void second_send(struct secondopinion *s, const char *evidence)
     struct buf body = BUF_INIT(SECOND_BODY_MAX);
     _cleanup_(freep) char *url = xasprintf("%s/chat/completions", set->second_url);
     second_question(set->second_model, evidence, set->second_answer_tokens, &body);
-    if (!second_take_key(s, &headers)) {
+    if (!secrets_add_bearer(s->a->secrets, set->second_secrets_of, set->second_key, &headers)) {
         second_fail(s, "the secret second_opinion.key is not there: argus secret set");
     } else {
         struct wire_order order = {.method = "POST",

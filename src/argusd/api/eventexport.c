@@ -69,26 +69,19 @@ static void eventexport_on_page(const struct store_result *r, void *arg)
 {
     struct eventexport *x = arg;
     x->read = NULL;
-    if (r->err.code || !people_may_go_on(x->a->people, x->a->tokens, &x->who)) {
+    bool is_torn = r->err.code || !people_may_go_on(x->a->people, x->a->tokens, &x->who);
+    for (size_t i = 0; i < r->nevents && !is_torn && !x->more; i++) {
+        eventexport_take(x, &r->events[i]);
+        is_torn = x->row.failed;
+        x->more = !is_torn && !eventexport_push(x); /* those behind it are read again */
+    }
+    if (is_torn) {
         http_stream_cut(x->st);
         eventexport_free(x);
-        return;
-    }
-    for (size_t i = 0; i < r->nevents && !x->more; i++) {
-        eventexport_take(x, &r->events[i]);
-        if (x->row.failed) {
-            http_stream_cut(x->st);
-            eventexport_free(x);
-            return;
-        }
-        x->more = !eventexport_push(x);
-    }
-    if (x->more)
-        return; /* those behind it are read again */
-    if (r->nevents < EXPORT_PAGE) {
+    } else if (!x->more && r->nevents < EXPORT_PAGE) {
         http_stream_end(x->st);
         eventexport_free(x);
-    } else if (http_stream_room(x->st) > EXPORT_ROOM) {
+    } else if (!x->more && http_stream_room(x->st) > EXPORT_ROOM) {
         eventexport_read(x);
     } else {
         x->more = true;
@@ -144,7 +137,6 @@ static void api_events_export(struct http_req *req, void *app)
                               .row = BUF_INIT(EXPORT_ROW_MAX),
                               .last = events_last(a->events)};
     if (eventexport_read_query(req, x, &err) < 0) {
-        err.code = ERR_BAD_REQUEST;
         api_fail(req, &err, 0);
         eventexport_free(x);
         return;

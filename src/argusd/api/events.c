@@ -72,11 +72,17 @@ static const struct field event_rows[] = {
 #undef EVENT
 static const struct field_table event_table = FIELD_TABLE("Event", event_rows, event_page);
 
+/* What it is about; an event of a job has that only as its job. NULL: nothing. Yours. */
+static char *event_object(const struct store_event *row)
+{
+    return row->job && !row->object ? xasprintf("job/%s", row->job) : xstrdup(row->object);
+}
+
 void api_event_put(const struct api_eyes *eyes, const struct store_event *row, struct jout *j)
 {
-    _cleanup_(freep) char *of_job = row->job && !row->object ? xasprintf("job/%s", row->job) : NULL;
+    _cleanup_(freep) char *object = event_object(row);
     struct event_page page = {.row = *row, .data = row->data && *row->data ? row->data : NULL};
-    page.row.object = row->object ? row->object : of_job;
+    page.row.object = object;
     saying_say(eyes, row->job, row->reason_code, row->text, &page.reason);
     page.text = page.reason.text;
     field_to_json(&event_table, &page, FIELD_ALL, FIELD_PAGE, j, NULL);
@@ -95,10 +101,10 @@ void api_event_put_csv(const struct api_eyes *eyes, const struct store_event *ro
     struct said said = {0};
     char at[CLOCK_TEXT_MAX];
     saying_say(eyes, row->job, row->reason_code, row->text, &said);
-    _cleanup_(freep) char *of_job = row->job && !row->object ? xasprintf("job/%s", row->job) : NULL;
+    _cleanup_(freep) char *object = event_object(row);
     const char *fields[] = {clock_to_string(row->at, at),
                             row->kind,
-                            row->object ? row->object : of_job,
+                            object,
                             row->job,
                             row->actor,
                             row->from_state,
@@ -131,7 +137,7 @@ int event_filter_read(const struct http_req *req, struct event_filter *ret, stru
     if (r == 0)
         r = api_read_time(req, "to", now, &f.to, err);
     if (r < 0)
-        return ERR_BAD_REQUEST;
+        return r;
     f.job = filter_text(req, "job");
     f.kinds = filter_text(req, "kind");
     f.actor = filter_text(req, "actor");

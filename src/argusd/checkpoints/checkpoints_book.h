@@ -86,8 +86,9 @@ void book_mark_pinned(struct book *b, bool is_seen);
 
 /* May this user see the job whose book it is? */
 bool book_is_seen_by(const struct book *b, const char *user);
-/* Does another job that is not over, a submit under way, or a model of the registry that lies there
- * name it? All specs are searched; only what those may see who name it counts. */
+/* Is it pinned, or does another job that is not over, a submit under way, or a model of the
+ * registry that lies there name it? All specs are searched; only what those may see who name it
+ * counts. */
 bool book_is_used(const struct book *b, int64_t step);
 /* Is its job named at all? One search for all of its checkpoints. */
 bool book_is_named(const struct book *b);

@@ -210,17 +210,12 @@ static void mail_on_reply(const struct wire_reply *reply, void *arg)
 static void courier_take_keys(const struct courier *c, struct pairs *ret)
 {
     const struct alert_receiver *r = c->p.to;
-    const char *of = c->p.secrets_of, *slash = of ? strchr(of, '/') : NULL;
     const char *const wanted[] = {r->url_secret, r->secret, r->password};
     struct strv names = {0};
     for (size_t i = 0; i < array_len(wanted); i++)
         if (wanted[i] && !strv_has(&names, wanted[i]))
             strv_add(&names, wanted[i]);
-    if (slash && names.n) {
-        bool of_project = str_starts(of, "project/");
-        secrets_reveal(c->p.secrets, of_project ? "" : slash + 1, of_project ? slash + 1 : "",
-                       &names, ret);
-    }
+    secrets_reveal_of(c->p.secrets, c->p.secrets_of, &names, ret);
     strv_release(&names);
 }
 

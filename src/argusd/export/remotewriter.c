@@ -68,38 +68,17 @@ static void writer_on_reply(const struct wire_reply *reply, void *arg)
     }
 }
 
-/* False: the secret is not there. */
-static bool writer_take_token(const struct remotewriter *rw, struct strv *headers)
-{
-    const struct settings *set = rw->a->settings;
-    const char *of = set->write_secrets_of, *slash = of ? strchr(of, '/') : NULL;
-    bool of_project = of && str_starts(of, "project/");
-    struct strv names = {0};
-    struct pairs keys = {0};
-    if (!set->write_token)
-        return true;
-    strv_add(&names, set->write_token);
-    if (slash)
-        secrets_reveal(rw->a->secrets, of_project ? "" : slash + 1, of_project ? slash + 1 : "",
-                       &names, &keys);
-    const char *token = pairs_find(&keys, set->write_token);
-    if (token)
-        strv_addf(headers, "Authorization: Bearer %s", token);
-    pairs_wipe(&keys);
-    strv_release(&names);
-    return token != NULL;
-}
-
 static void writer_send(struct remotewriter *rw, const struct buf *body)
 {
+    const struct settings *set = rw->a->settings;
     struct strv headers = {0};
     strv_add(&headers, "Content-Encoding: snappy");
     strv_add(&headers, "X-Prometheus-Remote-Write-Version: 0.1.0");
-    if (!writer_take_token(rw, &headers)) {
+    if (!secrets_add_bearer(rw->a->secrets, set->write_secrets_of, set->write_token, &headers)) {
         writer_fail(rw, "the secret remote_write.token is not there: argus secret set");
     } else {
         const struct wire_order order = {.method = "POST",
-                                         .url = rw->a->settings->write_url,
+                                         .url = set->write_url,
                                          .body = buf_str(body),
                                          .body_len = body->len,
                                          .timeout = WRITER_TIMEOUT,

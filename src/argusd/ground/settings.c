@@ -508,6 +508,18 @@ static void check_head(const struct settings *s, const struct node *root, struct
         check_absolute(root, ps, "ray", s->auth_token_file);
 }
 
+/* An address that argusd calls; NULL is fine. */
+static void settings_check_url(const char *url,
+                               const char *key,
+                               const struct node *root,
+                               struct problems *ps)
+{
+    if (url && !str_starts(url, "http://") && !str_starts(url, "https://"))
+        settings_complain(root, ps, key, "alert_url_http", MESSAGE_NO_ARGS);
+    if (url && strpbrk(url, " \r\n\t"))
+        settings_complain(root, ps, key, "alert_url_blank", MESSAGE_NO_ARGS);
+}
+
 static void check_agent(struct settings *s, const struct node *root, struct problems *ps)
 {
     const char *url = s->agent.url;
@@ -516,10 +528,7 @@ static void check_agent(struct settings *s, const struct node *root, struct prob
     s->agent.kind = ALERT_KIND_WEBHOOK;
     if (url && s->agent.url_secret)
         settings_complain(root, ps, "agent", "alert_url_one", MESSAGE_NO_ARGS);
-    if (url && !str_starts(url, "http://") && !str_starts(url, "https://"))
-        settings_complain(root, ps, "agent", "alert_url_http", MESSAGE_NO_ARGS);
-    if (url && strpbrk(url, " \r\n\t"))
-        settings_complain(root, ps, "agent", "alert_url_blank", MESSAGE_NO_ARGS);
+    settings_check_url(url, "agent", root, ps);
     if ((s->agent.secret || s->agent.url_secret) && !s->agent_secrets_of)
         settings_complain(root, ps, "agent", "agent_secrets_of", MESSAGE_NO_ARGS);
     if (!s->agent_token)
@@ -529,13 +538,9 @@ static void check_agent(struct settings *s, const struct node *root, struct prob
 static void check_second(const struct settings *s, const struct node *root, struct problems *ps)
 {
     static const char at[] = "second_opinion";
-    const char *url = s->second_url;
-    if (!url)
+    if (!s->second_url)
         return;
-    if (!str_starts(url, "http://") && !str_starts(url, "https://"))
-        settings_complain(root, ps, at, "alert_url_http", MESSAGE_NO_ARGS);
-    if (strpbrk(url, " \r\n\t"))
-        settings_complain(root, ps, at, "alert_url_blank", MESSAGE_NO_ARGS);
+    settings_check_url(s->second_url, at, root, ps);
     if (!s->second_model)
         settings_complain(root, ps, at, "second_model", MESSAGE_NO_ARGS);
     if (s->second_key && !s->second_secrets_of)
@@ -544,16 +549,11 @@ static void check_second(const struct settings *s, const struct node *root, stru
 
 static void check_write(const struct settings *s, const struct node *root, struct problems *ps)
 {
-    static const char at[] = "remote_write";
-    const char *url = s->write_url;
-    if (!url)
+    if (!s->write_url)
         return;
-    if (!str_starts(url, "http://") && !str_starts(url, "https://"))
-        settings_complain(root, ps, at, "alert_url_http", MESSAGE_NO_ARGS);
-    if (strpbrk(url, " \r\n\t"))
-        settings_complain(root, ps, at, "alert_url_blank", MESSAGE_NO_ARGS);
+    settings_check_url(s->write_url, "remote_write", root, ps);
     if (s->write_token && !s->write_secrets_of)
-        settings_complain(root, ps, at, "write_secrets_of", MESSAGE_NO_ARGS);
+        settings_complain(root, ps, "remote_write", "write_secrets_of", MESSAGE_NO_ARGS);
 }
 
 /* What can be mended while argusd runs is no error, but said. */

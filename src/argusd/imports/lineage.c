@@ -70,10 +70,7 @@ static void put_step(const struct search *x, json_t *o)
 {
     const struct ckpt_list *known = checkpoints_of(x->im->checkpoints, x->id);
     int64_t step = lineage_step_of(x->path);
-    const struct ckpt *c = NULL;
-    for (size_t i = 0; known && i < known->n; i++)
-        if (known->v[i].step == step)
-            c = &known->v[i];
+    const struct ckpt *c = known ? ckpt_list_find(known, step) : NULL;
     if (c && c->attempt)
         (void)json_object_set_new(o, "attempt", json_integer(c->attempt));
     if (step)

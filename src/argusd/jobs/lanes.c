@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "argusd/people/people_rules.h"
 #include "base/text.h"
 
 struct lane {
@@ -109,11 +110,7 @@ const struct live *lanes_next(const struct lanes *ls, size_t *pos)
 
 static bool lane_may_be_seen(const struct access_who *who, const struct job *j)
 {
-    const struct access_thing thing = {
-        .kind = ACCESS_KIND_JOB,
-        .name = j->id,
-        .owner = j->user,
-        .project = j->project && *j->project ? j->project : ACCESS_DEFAULT_PROJECT};
+    const struct access_thing thing = people_job_thing(j);
     return access_check(who, ACCESS_JOB_SEE, "see", &thing, NULL) == 0;
 }
 

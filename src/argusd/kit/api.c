@@ -104,7 +104,7 @@ int api_read_time(const struct http_req *req,
 
 static bool api_form_has(const struct field_table *form, const char *key)
 {
-    for (size_t i = 0; i < form->n; i++)
+    for (size_t i = 0; form && i < form->n; i++)
         if (!strcmp(form->rows[i].name, key))
             return true;
     return false;

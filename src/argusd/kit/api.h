@@ -185,8 +185,8 @@ must_check int api_may_change(const struct api *a,
                               const struct job *job,
                               struct err *err);
 
-/* The body of an action, an object with the members of this form at most, or nothing (then an empty
- * one). NULL: the refusal was sent. */
+/* The body of an action, an object with the members of this form at most (NULL: it has none), or
+ * nothing (then an empty one). NULL: the refusal was sent. */
 json_t *api_read_action(struct http_req *req, const struct field_table *form);
 /* 0, or it was answered: he may not, or the store cannot write now (when `changes`). */
 must_check int api_people_may(struct http_req *req,

@@ -210,7 +210,6 @@ static void notebook_start(struct http_req *req, void *app)
 
 static const struct field extend_form_rows[] = {SAYS("for", FIELD_STR, .flags = 0)};
 static const struct field_table extend_form = ACTION_FORM(extend_form_rows);
-static const struct field_table empty_form = {.rows = NULL, .n = 0};
 
 static int notebook_do_extend(struct resource_ask *q, const struct noted *x, const json_t *body)
 {
@@ -232,7 +231,7 @@ static int notebook_do_stop(struct resource_ask *q, const struct noted *x, const
 }
 
 struct notebook_action {
-    const struct field_table *form;
+    const struct field_table *form; /* NULL: it has no member */
     const char *verb;
     int (*act)(struct resource_ask *q, const struct noted *x, const json_t *body);
 };
@@ -263,7 +262,7 @@ static void notebook_extend(struct http_req *req, void *app)
 
 static void notebook_stop(struct http_req *req, void *app)
 {
-    static const struct notebook_action what = {&empty_form, "stop", notebook_do_stop};
+    static const struct notebook_action what = {NULL, "stop", notebook_do_stop};
     notebook_act(req, app, &what);
 }
 

@@ -14,6 +14,14 @@ static const char *project_of(const char *name)
     return name && *name ? name : ACCESS_DEFAULT_PROJECT;
 }
 
+struct access_thing people_job_thing(const struct job *job)
+{
+    return (struct access_thing){.kind = ACCESS_KIND_JOB,
+                                 .name = job->id,
+                                 .owner = job->user,
+                                 .project = project_of(job->project)};
+}
+
 int people_check_job(const struct people *pp,
                      const struct http_principal *p,
                      enum access_action action,
@@ -21,10 +29,7 @@ int people_check_job(const struct people *pp,
                      const struct job *job,
                      struct err *err)
 {
-    struct access_thing thing = {.kind = ACCESS_KIND_JOB,
-                                 .name = job->id,
-                                 .owner = job->user,
-                                 .project = project_of(job->project)};
+    const struct access_thing thing = people_job_thing(job);
     struct access_who who;
     people_who(pp, p, &who);
     return access_check(&who, action, verb, &thing, err);

@@ -10,6 +10,8 @@
 #include "core/job/job.h"
 #include "core/spec/spec.h"
 
+/* A job for access_check(). Texts are borrowed. */
+struct access_thing people_job_thing(const struct job *job);
 /* 0, ERR_FORBIDDEN or ERR_NOT_FOUND. verb: "stop". */
 must_check int people_check_job(const struct people *pp,
                                 const struct http_principal *p,

@@ -337,6 +337,36 @@ void secrets_reveal(const struct secrets *s,
     }
 }
 
+void secrets_reveal_of(const struct secrets *s,
+                       const char *of,
+                       const struct strv *names,
+                       struct pairs *ret)
+{
+    const char *slash = of ? strchr(of, '/') : NULL;
+    bool of_project = of && str_starts(of, "project/");
+    if (slash)
+        secrets_reveal(s, of_project ? "" : slash + 1, of_project ? slash + 1 : "", names, ret);
+}
+
+bool secrets_add_bearer(const struct secrets *s,
+                        const char *of,
+                        const char *name,
+                        struct strv *headers)
+{
+    struct strv names = {0};
+    struct pairs keys = {0};
+    if (!name)
+        return true;
+    strv_add(&names, name);
+    secrets_reveal_of(s, of, &names, &keys);
+    const char *key = pairs_find(&keys, name);
+    if (key)
+        strv_addf(headers, "Authorization: Bearer %s", key);
+    pairs_wipe(&keys);
+    strv_release(&names);
+    return key != NULL;
+}
+
 void secrets_derive(const struct secrets *s, const char *purpose, unsigned char ret[static 32])
 {
     struct hash_running h;

@@ -86,6 +86,16 @@ void secrets_reveal(const struct secrets *s,
                     const char *project,
                     const struct strv *names,
                     struct pairs *ret);
+/* The same of whoever argus.yaml says: "user/NAME" or "project/NAME"; NULL: of nobody. */
+void secrets_reveal_of(const struct secrets *s,
+                       const char *of,
+                       const struct strv *names,
+                       struct pairs *ret);
+/* Adds "Authorization: Bearer" with that secret; NULL: none is wanted. False: it is not there. */
+must_check bool secrets_add_bearer(const struct secrets *s,
+                                   const char *of,
+                                   const char *name,
+                                   struct strv *headers);
 
 /* There is a key from here on: it is made once in the life of a store, a few bytes on a local disk.
  * ERR_STORE. */

@@ -15,9 +15,8 @@
 #include "argusd/services/serving.h"
 #include "base/message.h"
 #include "base/str.h"
-#include "base/text.h"
 
-enum { ONWARD_OF_KIND = 100, ONWARD_BYTES_MAX = 1 << 20, ONWARD_HASH = 12 };
+enum { ONWARD_OF_KIND = 100, ONWARD_BYTES_MAX = 1 << 20 };
 
 /* X(enumerator, word) */
 #define ONWARD_KINDS(X)                                                                            \
@@ -150,14 +149,12 @@ static void onward_add_services(struct onward *o)
  */
 static bool onward_item_reads(const struct onward *o, const struct pipe_item *i)
 {
-    char value[REGISTRY_REF_MAX + ONWARD_HASH + 2];
-    const char *hash = str_or(o->of->hash, "");
     const char *key;
     json_t *v;
     bool found = false;
     if (!i->contents || !strstr(i->contents, o->page.ref)) /* reading one costs */
         return false;
-    text_printf(value, "%s%s%.*s", o->page.ref, *hash ? " " : "", ONWARD_HASH, hash);
+    _cleanup_(freep) char *value = pipes_content(o->page.ref, str_or(o->of->hash, ""));
     _cleanup_(json_unrefp) json_t *all = json_loads(i->contents, 0, NULL);
     json_object_foreach (all, key, v)
         found = found || (str_starts(key, "model_id ") && str_eq(json_string_value(v), value));
@@ -165,16 +162,13 @@ static bool onward_item_reads(const struct onward *o, const struct pipe_item *i)
 }
 
 /* The version of a service that it made has the model. */
-static bool onward_item_serves(const struct onward *o, const struct pipe_item *i)
+static bool onward_item_serves(const struct onward *o,
+                               const struct pipe_life *r,
+                               const struct pipe_item *i)
 {
-    if (!i->left)
-        return false;
-    _cleanup_(json_unrefp) json_t *left = json_loads(i->left, 0, NULL);
-    const char *name = json_get_str(left, "service", NULL);
-    const struct served *s = name ? serving_find(o->a->serving, name) : NULL;
-    const struct service_version *v =
-        s && !s->removed ? service_find_version(s, json_get_int(left, "version", 0)) : NULL;
-    return onward_serves(o, v) && (usec_t)json_get_int(left, "made_at", 0) == v->created_at;
+    bool is_sure = false;
+    const struct service_version *v = pipes_deployed_version(r, i, &is_sure);
+    return is_sure && onward_serves(o, v);
 }
 
 static void onward_add_item(struct onward *o, const struct pipe_life *r, const struct pipe_item *i)
@@ -182,7 +176,7 @@ static void onward_add_item(struct onward *o, const struct pipe_life *r, const s
     const struct pipe_step *s = &r->pipe->steps[i->step];
     bool made = s->uses == PIPE_USES_PUBLISH && i->job && str_eq(i->job, o->of->job);
     if (!made && !onward_item_reads(o, i) &&
-        !(s->uses == PIPE_USES_DEPLOY && onward_item_serves(o, i)))
+        !(s->uses == PIPE_USES_DEPLOY && onward_item_serves(o, r, i)))
         return;
     struct onward_use *u = onward_add(o, ONWARD_RUN, r->id, r->user);
     if (!u)

@@ -89,12 +89,9 @@ int pipes_begin_deploy(struct pipe_life *r, size_t item, const char *with, struc
 
 /* ---- how it goes ---- */
 
-/* The version that the item made, as it is now; NULL: it is gone. The numbers of a service that was
- * removed and made anew begin at 1 again, so the moment is what tells two versions apart;
- * *ret_is_sure: it is known, which it is not in the row of an older argusd. */
-static const struct service_version *deploy_version(const struct pipe_life *r,
-                                                    const struct pipe_item *i,
-                                                    bool *ret_is_sure)
+const struct service_version *pipes_deployed_version(const struct pipe_life *r,
+                                                     const struct pipe_item *i,
+                                                     bool *ret_is_sure)
 {
     _cleanup_(json_unrefp) json_t *left = i->left ? json_loads(i->left, 0, NULL) : NULL;
     const char *name = json_get_str(left, "service", NULL);
@@ -111,7 +108,7 @@ bool pipes_is_deployed(const struct pipe_life *r, const struct pipe_item *i)
 {
     const struct http_principal p = pipes_principal(r);
     bool is_sure = false;
-    const struct service_version *v = deploy_version(r, i, &is_sure);
+    const struct service_version *v = pipes_deployed_version(r, i, &is_sure);
     return v && is_sure && v->of->current == v->n && !v->of->stopped &&
            deploy_may(r, &p, v->of, NULL) == 0;
 }
@@ -131,7 +128,7 @@ static void deploy_undo(const struct pipe_life *r,
 void pipes_call_off(struct pipe_life *r, size_t item, const char *actor)
 {
     const struct pipe_item *i = &r->run.v[item];
-    const struct service_version *v = deploy_version(r, i, NULL);
+    const struct service_version *v = pipes_deployed_version(r, i, NULL);
     if (v && v->of->wanted == v->n)
         deploy_undo(r, i, v, actor);
 }
@@ -152,7 +149,7 @@ void pipes_look_deploy(struct pipe_life *r, size_t item, usec_t now)
 {
     const struct pipe_item *i = &r->run.v[item];
     const struct pipe_step *s = &r->pipe->steps[i->step];
-    const struct service_version *v = deploy_version(r, i, NULL);
+    const struct service_version *v = pipes_deployed_version(r, i, NULL);
     if (!i->left)
         return; /* it is begun in this turn, or what it names is being looked at */
     if (!v)
@@ -189,7 +186,8 @@ static bool deploy_is_own(const struct pipe_life *r, const struct pipe_item *i)
 static const struct service_version *deploy_with_traffic(const struct pipe_life *r,
                                                          const struct pipe_item *i)
 {
-    const struct service_version *v = deploy_is_own(r, i) ? deploy_version(r, i, NULL) : NULL;
+    const struct service_version *v =
+        deploy_is_own(r, i) ? pipes_deployed_version(r, i, NULL) : NULL;
     return v && v->of->current == v->n && !v->of->stopped ? v : NULL;
 }
 

@@ -29,14 +29,18 @@ enum { CONTENTS_OF_RUN = 64 << 10, CONTENTS_LEAST = 256, CONTENTS_MOST = 4096, H
 
 /* ---- what they held ---- */
 
+char *pipes_content(const char *ref, const char *hash)
+{
+    return xasprintf("%s%s%.*s", ref, *ref && *hash ? " " : "", HASH_SHORT, hash);
+}
+
 /* Where there is no room for more the rest is not named; its hash counts all the same. */
 static void contents_add(struct pipes_inputs *in,
                          const char *name,
                          const char *ref,
                          const char *hash)
 {
-    char value[REGISTRY_REF_MAX + HASH_SHORT + 2];
-    text_printf(value, "%s%s%.*s", ref, *ref && *hash ? " " : "", HASH_SHORT, hash);
+    _cleanup_(freep) char *value = pipes_content(ref, hash);
     size_t needs = strlen(name) + strlen(value) + sizeof("\"\":\"\",");
     if (needs > in->contents_room)
         return;

@@ -105,7 +105,13 @@ must_check int pipes_begin_deploy(struct pipe_life *r,
 void pipes_look_deploy(struct pipe_life *r, size_t item, usec_t now);
 /* The version does not get the traffic, where it does not have it. */
 void pipes_call_off(struct pipe_life *r, size_t item, const char *actor);
-/* The version that an item of a run made has the traffic still. */
+/* The version that an item of a run made, as it is now; NULL: it is gone. The numbers of a service
+ * that was removed and made anew begin at 1 again, so the moment is what tells two versions apart;
+ * *ret_is_sure: it is known, which it is not in the row of an older argusd. May be NULL. */
+const struct service_version *pipes_deployed_version(const struct pipe_life *r,
+                                                     const struct pipe_item *i,
+                                                     bool *ret_is_sure);
+/* That version has the traffic still. */
 bool pipes_is_deployed(const struct pipe_life *r, const struct pipe_item *i);
 /* As pipes_name_inputs(), of what a deploy names. */
 struct pipes_inputs;
@@ -165,6 +171,10 @@ struct pipes_inputs {
     struct field_list paths;   /* of struct pipes_path: the first of them */
 };
 void pipes_paths_release(struct field_list *paths);
+
+/* "sums@1 0123456789ab": how what has this name and hash stands in the contents of an item. Heap.
+ */
+char *pipes_content(const char *ref, const char *hash);
 
 /* Gives an item the hash of its inputs (what its `with` has become, and the contents of what that
  * names) and what they held. False: they cannot be told, it has neither, and nothing stands in for

@@ -417,14 +417,12 @@ void runs_answer_plan(struct http_req *req,
 
 /* ---- what is done to one ---- */
 
-static const struct field_table without_form = {.rows = NULL, .n = 0};
-
 static void run_cancel(struct http_req *req, void *app)
 {
     struct resource_ask q;
     resource_begin(&q, req, app);
     const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "cancel");
-    _cleanup_(json_unrefp) json_t *body = r ? api_read_action(req, &without_form) : NULL;
+    _cleanup_(json_unrefp) json_t *body = r ? api_read_action(req, NULL) : NULL;
     if (!r) {
         resource_refuse(&q);
     } else if (body) {
@@ -439,7 +437,7 @@ static void run_rollback(struct http_req *req, void *app)
     struct resource_ask q;
     resource_begin(&q, req, app);
     const struct pipe_life *r = resource_find(&q, RESOURCE_TO_CHANGE, "roll back");
-    _cleanup_(json_unrefp) json_t *body = r ? api_read_action(req, &without_form) : NULL;
+    _cleanup_(json_unrefp) json_t *body = r ? api_read_action(req, NULL) : NULL;
     if (!r || (body && pipes_roll_back(q.a->pipes, r, &q.who, &q.err) < 0))
         resource_refuse(&q);
     else if (body)

@@ -84,21 +84,17 @@ static const struct served *key_service(const struct resource_ask *q, const char
     return s && !s->removed ? s : NULL;
 }
 
+/* What a request with it would be told now. */
 static enum key_state key_state(const struct resource_ask *q, const struct service_key *k)
 {
-    const struct person *maker = people_find(q->a->people, k->user);
-    const struct served *s = key_service(q, k->service);
-    struct http_principal p = {.role = maker ? (enum http_role)maker->role : HTTP_ROLE_NONE};
-    struct access_who who;
+    struct http_principal p = {.role = HTTP_ROLE_NONE};
     if (!service_key_works(k, clock_wall()))
         return KEY_EXPIRED;
-    if (!maker || maker->disabled || !s)
-        return KEY_VOID;
-    const struct access_thing thing = service_thing(s);
     text_copy(p.user, k->user);
-    people_who(q->a->people, &p, &who);
-    return access_check(&who, ACCESS_SERVICE_CALL, "call", &thing, NULL) == 0 ? KEY_WORKS
-                                                                              : KEY_VOID;
+    text_copy(p.only, k->service);
+    bool may = people_admit(q->a->people, &p) == 0 &&
+               serving_may_call(q->a->serving, k->service, &p, NULL) == 0;
+    return may ? KEY_WORKS : KEY_VOID;
 }
 
 static void key_fill(struct resource_ask *q, const void *x, void *out)

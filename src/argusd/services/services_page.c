@@ -327,12 +327,11 @@ static int service_do_keep(struct resource_ask *q, const struct served *s, const
 
 /* One action: the form of its body, its word in a refusal, who may, what it does. */
 struct service_action {
-    const struct field_table *form;
+    const struct field_table *form; /* NULL: it has no member */
     const char *verb;
     bool by_callers; /* whoever may call it may do it; else who may change it */
     int (*act)(struct resource_ask *q, const struct served *s, const json_t *body);
 };
-static const struct field_table no_form = {.rows = NULL, .n = 0};
 
 /* NULL: *q says why. */
 static const struct served *service_find_to_call(struct resource_ask *q)
@@ -379,7 +378,7 @@ static void service_rollback(struct http_req *req, void *app)
 
 static void service_stop(struct http_req *req, void *app)
 {
-    static const struct service_action what = {&no_form, "stop", false, service_do_stop};
+    static const struct service_action what = {NULL, "stop", false, service_do_stop};
     service_act(req, app, &what);
 }
 
@@ -398,7 +397,7 @@ static int service_do_wake(struct resource_ask *q, const struct served *s, const
 /* As a request would. */
 static void service_wake(struct http_req *req, void *app)
 {
-    static const struct service_action what = {&no_form, "call", true, service_do_wake};
+    static const struct service_action what = {NULL, "call", true, service_do_wake};
     service_act(req, app, &what);
 }
 

@@ -17,9 +17,8 @@ struct submit;
 
 /* A replica, with the job that is its lease. Read-only to everybody but this room. */
 struct service_unit {
-    int64_t k;          /* 1, 2, … within its version */
-    char *job;          /* NULL: none */
-    double lease_hours; /* GPU-hours that it held, as the last turn saw it */
+    int64_t k; /* 1, 2, … within its version */
+    char *job; /* NULL: none */
     bool leaves;
     int64_t failures; /* in a row */
 
@@ -114,8 +113,8 @@ must_check int serving_open(struct serving *sv, struct err *err);
 void serving_start(struct serving *sv);
 void serving_durable(struct serving *sv, uint64_t batch);
 void serving_close(struct serving *sv); /* NULL is fine */
-/* A job has ended, within the open batch: a version whose model it was to make, and did not, comes
- * to nothing. NULL is fine. */
+/* A job has ended, within the open batch: what it held as a lease is what its service has spent,
+ * and a version whose model it was to make, and did not, comes to nothing. NULL is fine. */
 struct live;
 void serving_job_ended(struct serving *sv, const struct live *l);
 /* A registry_keeper_f, arg is the struct serving: the version of a service that serves this model,
@@ -140,6 +139,12 @@ const struct served *serving_next(const struct serving *sv, size_t *pos);
 const struct service_version *service_find_version(const struct served *s, int64_t n);
 struct access_thing service_thing(const struct served *s);
 bool service_is_seen(const struct served *s, const struct access_who *who); /* who may see it */
+/* May he ask the service of this name? A key asks as whoever made it, and finds its own alone.
+ * ERR_NOT_FOUND: none that he may see; ERR_FORBIDDEN. */
+must_check int serving_may_call(const struct serving *sv,
+                                const char *name,
+                                const struct http_principal *who,
+                                struct err *err);
 
 /* It has the traffic, and its service sleeps. */
 bool service_version_sleeps(const struct service_version *v);

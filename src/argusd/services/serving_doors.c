@@ -369,12 +369,12 @@ static void doors_who(const struct serving *sv,
         ret->role = (enum access_role)maker->role;
 }
 
-static int doors_may_call(const struct serving *sv,
-                          const struct served *s,
-                          const char *name,
-                          const struct http_principal *who,
-                          struct err *err)
+int serving_may_call(const struct serving *sv,
+                     const char *name,
+                     const struct http_principal *who,
+                     struct err *err)
 {
+    const struct served *s = serving_find(sv, name);
     struct access_who w;
     bool is_shut = *who->only && !str_eq(who->only, name); /* a key of another one */
     if (!s || s->removed || is_shut)
@@ -437,7 +437,7 @@ int service_target(struct serving *sv,
 {
     usec_t now = clock_mono();
     struct served *s = map_find(sv->by_name, name);
-    int r = doors_may_call(sv, s, name, who, err);
+    int r = serving_may_call(sv, name, who, err);
     if (r == 0)
         r = serving_pick(s, version, err);
     if (r == 0)

@@ -99,7 +99,10 @@ static void model_came_to_nothing(struct service_version *v, const struct job *e
 void serving_job_ended(struct serving *sv, const struct live *l)
 {
     struct served *s;
-    if (!sv || sv->closing || l->job->state == JOB_SUCCEEDED)
+    if (!sv)
+        return;
+    serving_lease_ended(sv, l);
+    if (sv->closing || l->job->state == JOB_SUCCEEDED)
         return;
     for (size_t pos = 0; (s = map_next(sv->by_name, &pos, NULL));)
         for (size_t i = 0; i < s->n_versions; i++)

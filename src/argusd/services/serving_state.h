@@ -123,6 +123,9 @@ bool serving_yield_suffices(const struct service_version *v);
 
 /* What became of its lease and its application; submits, checks and gives back what is due. */
 void serving_turn_unit(struct service_unit *u, usec_t now);
+/* A job has ended: if it was the lease of a replica, what it held goes into the row of its service,
+ * in the batch of its own end, so that no kill loses it. */
+void serving_lease_ended(struct serving *sv, const struct live *l);
 /* It leaves: no request any more, then its lease goes back. */
 void serving_release(struct service_unit *u);
 

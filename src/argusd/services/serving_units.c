@@ -9,7 +9,6 @@
 
 #include "argusd/ground/work.h"
 #include "argusd/kit/view.h"
-#include "argusd/kit/view_item.h"
 #include "argusd/services/serving_state.h"
 #include "argusd/submit/submit.h"
 #include "base/log.h"
@@ -155,25 +154,9 @@ static enum serve_lease unit_lease(const struct service_unit *u, struct live **r
     return l->job->state == JOB_RUNNING && l->job->gang.n ? SERVE_LEASE_HELD : SERVE_LEASE_WAITS;
 }
 
-/* A job that is over and on disk is not in memory any more: what the turn before saw is kept. */
-static void unit_see_lease(struct service_unit *u, const struct live *l)
-{
-    struct slotbook_held held = {0};
-    if (!l)
-        return;
-    held = l->extra.held;
-    if (l->job->gang.n)
-        jobs_add_held(l, &held);
-    u->lease_hours = view_hours(held.held);
-}
-
-/* Its job has ended: what that cost is the service's, from the batch on in which the row forgets
- * the job. */
+/* Its job has ended. */
 static void unit_lease_ended(struct service_unit *u, const struct live *l, usec_t now)
 {
-    u->of->of->spent_gpu_hours += u->lease_hours;
-    u->lease_hours = 0;
-    serving_save(u->of->of);
     if (l && !u->leaves) {
         char state[16];
         text_copy(state, job_state_to_string(l->job->state));
@@ -430,7 +413,6 @@ void serving_turn_unit(struct service_unit *u, usec_t now)
 {
     struct live *l;
     enum serve_lease lease = unit_lease(u, &l);
-    unit_see_lease(u, l);
     if (u->job && lease == SERVE_LEASE_NONE)
         unit_lease_ended(u, l, now);
     if (lease == SERVE_LEASE_HELD)
@@ -491,13 +473,33 @@ int64_t service_version_waiting(const struct service_version *v)
     return waiting;
 }
 
+static bool service_has_lease(const struct served *s, const char *job)
+{
+    for (size_t i = 0; i < s->n_versions; i++)
+        for (size_t k = 0; k < s->versions[i]->n_units; k++)
+            if (str_eq(s->versions[i]->units[k]->job, job))
+                return true;
+    return false;
+}
+
+void serving_lease_ended(struct serving *sv, const struct live *l)
+{
+    struct served *s;
+    for (size_t pos = 0; (s = map_next(sv->by_name, &pos, NULL));) {
+        if (!service_has_lease(s, l->job->id))
+            continue;
+        s->spent_gpu_hours += view_gpu_hours(0, l);
+        serving_save(s);
+    }
+}
+
 double service_gpu_hours(const struct served *s)
 {
     double hours = s->spent_gpu_hours;
     for (size_t i = 0; i < s->n_versions; i++)
         for (size_t k = 0; k < s->versions[i]->n_units; k++) {
             const char *job = s->versions[i]->units[k]->job;
-            const struct live *l = job ? jobs_find_any(s->serving->a->jobs, job) : NULL;
+            const struct live *l = job ? jobs_find_id(s->serving->a->jobs, job) : NULL;
             hours += l ? view_gpu_hours(0, l) : 0;
         }
     return hours;

@@ -255,8 +255,8 @@ static void on_kept(struct snapshot *snapshot, void *arg)
 static void submit_take_alerts(const struct submit *s, struct strv *ret)
 {
     const struct project *p = people_find_project(s->a->people, str_or(s->spec.project, ""));
-    for (size_t i = 0; p && i < p->alerts.n; i++)
-        strv_add(ret, p->alerts.v[i]);
+    if (p)
+        strv_copy(ret, &p->alerts);
 }
 
 static void submit_take(struct submit *s, const struct demand *d, char *taken_pool, usec_t now)

@@ -351,12 +351,11 @@ static void engine_check_meaning(const struct engine_look *k, const char *name, 
         engine_complain(k, name, "serve_engine_stats", MESSAGE_NO_ARGS);
 }
 
-static void engine_look_at(struct engine_look *k,
-                           const char *text,
+static void engine_look_at(const struct engine_look *k,
+                           json_t *args,
                            bool is_checked,
                            const json_t *beside)
 {
-    _cleanup_(json_unrefp) json_t *args = text ? json_loads(text, 0, NULL) : NULL;
     const char *name;
     json_t *value;
     json_object_foreach (args, name, value) {
@@ -381,10 +380,12 @@ void serve_engine_check(const struct serve_engine_ask *asked, struct problems *p
                             .ps = ps};
     if (!is_sglang && !str_eq(asked->engine, "vllm"))
         return;
-    _cleanup_(json_unrefp) json_t *first =
+    _cleanup_(json_unrefp) json_t *checked =
         asked->checked ? json_loads(asked->checked, 0, NULL) : NULL;
-    engine_look_at(&k, asked->checked, true, NULL);
+    _cleanup_(json_unrefp) json_t *unchecked =
+        asked->unchecked ? json_loads(asked->unchecked, 0, NULL) : NULL;
+    engine_look_at(&k, checked, true, NULL);
     k.field = "engine_args_unchecked";
     k.at = asked->unchecked_at;
-    engine_look_at(&k, asked->unchecked, false, first);
+    engine_look_at(&k, unchecked, false, checked);
 }

@@ -129,10 +129,6 @@ static double alarm_from(const struct alarm *a, const struct alarm_metric *m)
     return a->alert.kind == METRIC_ALERT_FALLS ? m->most : m->least;
 }
 
-/* A value that is the share away to the last bit but for rounding is it: 0.4 rises by 50 % to 0.6.
- */
-static const double SHARE_SLACK = 1e-9;
-
 /* Where a value of the metric would be at the edge of the alert; NaN: it has none. */
 static double alarm_limit(const struct alarm *a, const struct alarm_metric *m)
 {
@@ -153,6 +149,10 @@ static double alarm_limit(const struct alarm *a, const struct alarm_metric *m)
     }
     return a->alert.number;
 }
+
+/* A value that is the share away to the last bit but for rounding is it: 0.4 rises by 50 % to 0.6.
+ */
+static const double SHARE_SLACK = 1e-9;
 
 /* A comparison with what is no number is false, so that only `is nan` is true of it. */
 static bool alarm_holds(const struct alarm *a, const struct alarm_metric *m)

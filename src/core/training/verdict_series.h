@@ -20,7 +20,7 @@ size_t series_count(const struct verdict_series *s); /* that are kept */
 double series_at(const struct verdict_series *s, size_t back);
 int64_t series_step(const struct verdict_series *s, size_t back);
 
-/* The median of n numbers, which are sorted; NaN of none. */
+/* The median of n numbers, which it sorts; NaN of none. */
 double series_median_of(double *v, size_t n);
 /* The median of `count` values from `back` on, of those that are there; NaN: none. */
 double series_median(const struct verdict_series *s, size_t back, size_t count);

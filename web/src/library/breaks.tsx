@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // breaks.tsx - what uses a data set, a model or a preset that is to be removed, by name, in the dialog that removes it.
 import { useEffect } from "preact/hooks";
-import type { Signal } from "@preact/signals";
+import { signal, type Signal } from "@preact/signals";
 import type { RemovalPlan, RemovalUser } from "../made/api";
 import { useAsk } from "../api/use";
 import { visible } from "../base/say";
@@ -30,6 +30,9 @@ const ROUTES = {
     models: "DELETE /v1/models/{name}",
     presets: "DELETE /v1/presets/{name}",
 } as const;
+
+/** For `stands`, and for `missing` of the dialog: nothing is removed before it is known what breaks. */
+export const looking = () => signal(w("b_looking"));
 
 /** stands: why the removal cannot be done, said beside the button; "": it can. */
 export function Breaks(p: { kind: keyof typeof ROUTES; name: string; project?: string; stands: Signal<string> }) {

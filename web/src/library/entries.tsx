@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // entries.tsx - the page of data sets and the page of models: one list, one drawer with what was found in an entry, and
 // what is done with it. ?q= ?sort= are the list's state, the entry's name is in the path.
-import { signal } from "@preact/signals";
 import { useMemo, useRef, useState } from "preact/hooks";
 import type { Dataset, DatasetItem, Model, ModelItem } from "../made/api";
 import { call, Refusal, session } from "../api/client";
@@ -20,7 +19,7 @@ import { Cli, Head, Meter, shell, Text, Time, toast } from "../kit/parts";
 import { Rows } from "../kit/rows";
 import { t } from "../words/shared";
 import { Asks, Text1, Tick } from "./asks";
-import { Breaks } from "./breaks";
+import { Breaks, looking } from "./breaks";
 import { LineageGraph } from "./lineage";
 import { Onward } from "./onward";
 import { lastOfEachName, placeOf, sendAll, type Place } from "./sending";
@@ -364,31 +363,35 @@ function Share({ kind, of: e, close, done }: { kind: Kind; of: Item; close: () =
     );
 }
 
+/** What a removal is, whatever its dialog says. */
+const removal = (kind: Kind, e: Item, done: () => void) => ({
+    isBad: true,
+    cli: `argus ${noun(kind)} rm ${shell(e.ref)}`,
+    does: async () => {
+        await call(kind === "data" ? "DELETE /v1/datasets/{name}" : "DELETE /v1/models/{name}", {
+            path: { name: e.ref },
+        });
+        done();
+    },
+});
+
 /** An import ends with its job, and leaves nothing. */
 function cancelImport(kind: Kind, e: Item, done: () => void) {
     ask({
+        ...removal(kind, e, done),
         title: w("c_title", visible(e.ref)),
-        isBad: true,
         act: w("c_go"),
-        cli: `argus ${noun(kind)} rm ${shell(e.ref)}`,
         done: w("c_done"),
         body: <p>{w("c_text", visible(e.job ?? ""))}</p>,
-        does: async () => {
-            await call(kind === "data" ? "DELETE /v1/datasets/{name}" : "DELETE /v1/models/{name}", {
-                path: { name: e.ref },
-            });
-            done();
-        },
     });
 }
 
 function remove(kind: Kind, e: Item, done: () => void) {
-    const stands = signal(w("b_looking"));
+    const stands = looking();
     ask({
+        ...removal(kind, e, done),
         title: w("r_title", visible(e.ref)),
-        isBad: true,
         act: w("r_go"),
-        cli: `argus ${noun(kind)} rm ${shell(e.ref)}`,
         done: w("r_done"),
         missing: () => stands.value,
         body: (
@@ -397,12 +400,6 @@ function remove(kind: Kind, e: Item, done: () => void) {
                 <Breaks kind={kind} name={e.ref} stands={stands} />
             </>
         ),
-        does: async () => {
-            await call(kind === "data" ? "DELETE /v1/datasets/{name}" : "DELETE /v1/models/{name}", {
-                path: { name: e.ref },
-            });
-            done();
-        },
     });
 }
 

@@ -52,15 +52,18 @@ static const struct opt ACK_OPTS[] = {
      .doc = "what you do about it",
      .to = "body:note"},
 };
-static const struct opt SILENCE_OPTS[] = {
-    {.name = "for",
-     .type = OPT_TEXT,
-     .arg = "SPAN",
-     .doc = "how long it is silent: 30m, 2h, 1d",
-     .to = "body:for",
-     .need = "cli_say_long"},
-    {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why it is silent", .to = "body:note"},
-};
+#define SILENT_OPTS                                                                                \
+    {.name = "for",                                                                                \
+     .type = OPT_TEXT,                                                                             \
+     .arg = "SPAN",                                                                                \
+     .doc = "how long it is silent: 30m, 2h, 1d",                                                  \
+     .to = "body:for",                                                                             \
+     .need = "cli_say_long"},                                                                      \
+    {                                                                                              \
+        .name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why it is silent",                \
+        .to = "body:note"                                                                          \
+    }
+static const struct opt SILENCE_OPTS[] = {SILENT_OPTS};
 #define MATCH_OPT(word, place, words)                                                              \
     {                                                                                              \
         .name = (word), .type = OPT_LIST, .arg = "PATTERN", .doc = (words), .to = (place)          \
@@ -81,13 +84,7 @@ static const struct opt SILENCE_MATCH_OPTS[] = {
      .doc = "alerts of this severity and above",
      .choices = SEVERITIES,
      .to = "body:least"},
-    {.name = "for",
-     .type = OPT_TEXT,
-     .arg = "SPAN",
-     .doc = "how long it is silent: 30m, 2h, 1d",
-     .to = "body:for",
-     .need = "cli_say_long"},
-    {.name = "note", .type = OPT_TEXT, .arg = "TEXT", .doc = "why it is silent", .to = "body:note"},
+    SILENT_OPTS,
 };
 static const struct opt RULE_OPTS[] = {
     {.name = "of",

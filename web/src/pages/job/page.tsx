@@ -271,13 +271,12 @@ function pin(job: Job, c: Checkpoint) {
 }
 
 function CheckpointActs({ job, of: c }: { job: Job; of: Checkpoint }) {
-    if (!isWhole(c) && !c.pinned) return null;
-    if (!isWhole(c))
-        return (
-            <button type="button" class="link" onClick={() => pin(job, c)}>
-                {w("unpin")}
-            </button>
-        );
+    const pins = (
+        <button type="button" class="link" onClick={() => pin(job, c)}>
+            {w(c.pinned ? "unpin" : "pin")}
+        </button>
+    );
+    if (!isWhole(c)) return c.pinned ? pins : null;
     return (
         <span class="row act">
             {isOver(job) && (
@@ -285,11 +284,7 @@ function CheckpointActs({ job, of: c }: { job: Job; of: Checkpoint }) {
                     {w("resume")}
                 </button>
             )}
-            {(c.pinned || c.state === "verified") && (
-                <button type="button" class="link" onClick={() => pin(job, c)}>
-                    {w(c.pinned ? "unpin" : "pin")}
-                </button>
-            )}
+            {(c.pinned || c.state === "verified") && pins}
             {TRAINS.includes(job.workload) && (
                 <button type="button" class="link" onClick={() => exportModel(job, c.step)}>
                     {w("export")}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx - presets: a spec with holes to fill, shipped with Argus or a project's own. ?name= is the one that is looked
 // at; a project's own can be changed here.
-import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import type { Preset, PresetItem } from "../../made/api";
 import { call, Refusal, session } from "../../api/client";
@@ -15,7 +14,7 @@ import { List, ListCsv, type Column } from "../../kit/list";
 import { ask, Drawer } from "../../kit/over";
 import { Cli, Head, shell, Text, Time, toast } from "../../kit/parts";
 import { Yaml } from "../../kit/yaml";
-import { Breaks } from "../../library/breaks";
+import { Breaks, looking } from "../../library/breaks";
 import "../../library/library.css";
 import { t } from "../../words/shared";
 
@@ -201,7 +200,7 @@ function Shown({ of: p, again }: { of: PresetItem; again: () => void }) {
     const close = () => setQuery({ name: null });
     const may = !p.shipped && session.value?.role !== "viewer";
     const remove = () => {
-        const stands = signal("");
+        const stands = looking();
         ask({
             title: w("rm_title", visible(p.name)),
             isBad: true,
