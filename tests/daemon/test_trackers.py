@@ -28,7 +28,8 @@ from trackerbed import (
 
 from argusd import Argusd, needs_argusd, until
 
-pytestmark = needs_argusd
+# A test makes several trainings, and reads files by programs that import a tracker: each wait has its own bound.
+pytestmark = [needs_argusd, pytest.mark.timeout(900)]
 
 KEY, VAL = "critic/score/mean", "val-core/toy/acc/mean@1"
 # Steps as a trainer logs them; at a step that has a gate it waits for the test.
