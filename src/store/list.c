@@ -74,16 +74,21 @@
     " AND (?%d=0 OR " SQL_HAD_SLOTS "<?%d)"                                                        \
     " AND (a.ended_at=0 OR a.ended_at>=?%d OR (a.k=j.attempt AND j.started_at>0))))"
 
-/* An attempt failed by one of these classes, as usage tells failures (core/account/recovery_job.c):
- * without a class it is unknown, and one of before outcomes were kept is told by its job. What
- * succeeded at once has none, and is not looked into. */
+/* An attempt failed, as usage tells failures (core/account/recovery_job.c): one of before outcomes
+ * were kept is told by its job. What succeeded at once has none, and is not looked into. Behind it
+ * more tests of the same attempt, inside the CASE since a damaged detail ends a read, and its end.
+ */
 #define SQL_OUTCOME "coalesce(json_extract(a.detail, '$.outcome'), '')"
 #define SQL_FAILED                                                                                 \
     " AND (j.attempt>1 OR j.state<>'SUCCEEDED') AND EXISTS (SELECT 1 FROM attempt a"               \
     " WHERE a.job_seq=j.seq AND CASE WHEN json_valid(a.detail)"                                    \
     " THEN (" SQL_OUTCOME "='failed' OR (" SQL_OUTCOME "='' AND a.state='ENDED'"                   \
-    " AND (a.k<j.attempt OR j.state IN ('QUEUED','FAILED')))) AND instr(','||?%d||',',"            \
-    " ','||coalesce(json_extract(a.detail, '$.class'), 'unknown')||',')>0 END)"
+    " AND (a.k<j.attempt OR j.state IN ('QUEUED','FAILED'))))"
+#define SQL_FAILED_END " END)"
+/* By one of these classes; without one it is unknown. One of these nodes may be at fault. */
+#define SQL_BY_CLASS                                                                               \
+    " AND instr(','||?%d||',', ','||coalesce(json_extract(a.detail, '$.class'), 'unknown')||',')>0"
+#define SQL_BY_NODE " AND instr(','||?%d||',', ','||json_extract(a.detail, '$.node')||',')>0"
 /* Rounded: what a node has of a gang whose nodes differ is a mean. */
 #define SQL_GPUS                                                                                   \
     " AND round(j.nnodes*j.n_gpus_per_node, 6)>?%d-1 AND round(j.nnodes*j.n_gpus_per_node, 6)<=?%d"
@@ -155,6 +160,7 @@ enum {
     PARAM_RAN_SINCE,
     PARAM_RAN_UNTIL,
     PARAM_FAILURE,
+    PARAM_FAILURE_NODE,
     PARAM_GPUS_LEAST,
     PARAM_GPUS_MOST,
     CURSOR_MARK_MAX = 8,
@@ -284,7 +290,8 @@ static int init(struct list *l, struct err *err)
     l->mask |= (unsigned)(q->since != 0) << BY_SINCE | (unsigned)(q->until != 0) << BY_UNTIL |
                (unsigned)q->live << BY_LIVE | (unsigned)(q->nstates != 0) << BY_STATE;
     l->mask |= (unsigned)(q->nflags != 0) << BY_FLAG |
-               (unsigned)(q->failure != NULL) << BY_FAILURE | (unsigned)q->by_gpus << BY_GPUS;
+               (unsigned)(q->failure || q->failure_node) << BY_FAILURE |
+               (unsigned)q->by_gpus << BY_GPUS;
     return q->cursor ? store_list_read_cursor(l, q->cursor, &l->cursor, err) : 0;
 }
 
@@ -316,6 +323,7 @@ static void bind_all(const struct list *l, sqlite3_stmt *st, int64_t limit)
     store_list_bind_int(st, PARAM_GPUS_LEAST, l->q->gpus_least);
     store_list_bind_int(st, PARAM_GPUS_MOST, l->q->gpus_most);
     (void)sqlite3_bind_text(st, PARAM_FAILURE, l->q->failure, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(st, PARAM_FAILURE_NODE, l->q->failure_node, -1, SQLITE_STATIC);
     for (size_t i = 0; l->q->scope && i < l->q->scope->nprojects; i++)
         (void)sqlite3_bind_text(st, PARAM_PROJECT + (int)i, l->q->scope->projects[i], -1,
                                 SQLITE_STATIC);
@@ -543,6 +551,16 @@ static int store_list_choose(const struct list *l, enum filter *ret, struct err 
 
 /* ---- the page ---- */
 
+static void add_failure(const struct list *l, struct buf *sql)
+{
+    (void)buf_adds(sql, SQL_FAILED);
+    if (l->q->failure)
+        (void)buf_addf(sql, SQL_BY_CLASS, PARAM_FAILURE);
+    if (l->q->failure_node)
+        (void)buf_addf(sql, SQL_BY_NODE, PARAM_FAILURE_NODE);
+    (void)buf_adds(sql, SQL_FAILED_END);
+}
+
 static void add_tests(const struct list *l, enum filter driver, struct buf *sql)
 {
     bool all_live = driver == BY_LIVE || store_list_has(l, BY_LIVE);
@@ -554,7 +572,7 @@ static void add_tests(const struct list *l, enum filter driver, struct buf *sql)
     if (store_list_has(l, BY_GPUS))
         (void)buf_addf(sql, SQL_GPUS, PARAM_GPUS_LEAST, PARAM_GPUS_MOST);
     if (store_list_has(l, BY_FAILURE))
-        (void)buf_addf(sql, SQL_FAILED, PARAM_FAILURE);
+        add_failure(l, sql);
     if (l->q->ran_since && !all_live) /* what lives may always have */
         (void)buf_addf(sql, l->ran_among ? SQL_RAN_AMONG : SQL_RAN_LATE, PARAM_RAN_SINCE);
     if (l->q->ran_since || l->q->ran_until)

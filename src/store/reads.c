@@ -269,7 +269,7 @@ struct store_read *reads_jobs(struct reads *rs,
     struct store_read *r = read_new(rs, then);
     r->query = run_jobs;
     bool walks = (q->q && *q->q) || q->sort || q->ascending || q->want_count || q->nflags ||
-                 q->ran_since || q->ran_until || q->failure || q->by_gpus;
+                 q->ran_since || q->ran_until || q->failure || q->failure_node || q->by_gpus;
     r->line = walks ? LINE_SLOW : LINE_FAST;
     r->jobs = *q;
     r->states = xcalloc(q->nstates + 1, sizeof(*r->states));
@@ -287,6 +287,7 @@ struct store_read *reads_jobs(struct reads *rs,
     r->jobs.workload = own(r, q->workload);
     r->jobs.q = own(r, q->q);
     r->jobs.failure = own(r, q->failure);
+    r->jobs.failure_node = own(r, q->failure_node);
     r->jobs.cursor = own(r, q->cursor);
     r->jobs.scope = own_scope(r, q->scope);
     return reads_enqueue(r);

@@ -361,8 +361,9 @@ struct store_job_query {
     const char *user, *project, *cluster, *pool, *workload;
     const char *const *flags; /* with any of these; more than STORE_FLAGS_MAX are an error */
     size_t nflags;
-    /* With an attempt that failed by one of these classes, with commas; NULL = any. */
-    const char *failure;
+    /* With one attempt that failed by one of these classes, and for which one of these nodes may be
+     * at fault, each with commas; NULL = any. */
+    const char *failure, *failure_node;
     bool by_gpus; /* with so many GPUs in all, where a part of one counts as one */
     int64_t gpus_least, gpus_most;
     const struct store_scope *scope; /* NULL = everything */

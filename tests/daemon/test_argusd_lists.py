@@ -52,6 +52,7 @@ def test_orders_counts_and_flags(argusd):
         ("gpus=19-&state=STOPPED", ["b"]),
         ("gpus=0-8", []),
         ("failure=gpu_oom,unknown", []),
+        ("failure_node=w1,w2", []),
         ("state=QUEUED&sort=name", ["d", "c", "A"]),
         ("state=QUEUED&order=asc", ["A", "c", "d"]),  # a long line from its oldest on
         ("state=QUEUED,STOPPED&order=asc", ["b", "A", "c", "d"]),

@@ -87,6 +87,27 @@ def test_a_backup_and_the_way_back(argusd):
     assert (aside / "argus.db").exists() and (aside / "secrets.key").exists()
 
 
+def test_what_was_submitted_after_the_backup(tmp_path):
+    """It runs on and is listed as somebody else's, so it can be adopted; nothing of it is ended."""
+    with FakeRay() as ray, Argusd(tmp_path, ray.url, "backup: {every: 0}") as argusd:
+        make(argusd)
+        job = argusd.submit("sleep 600")
+        argusd.wait_state(job, "RUNNING")
+        ray_id = argusd.job(job)["attempts"][0]["ray_id"]
+        foreign = "/v1/clusters/default/foreign"
+        assert argusd.get(foreign, token="admin")["foreign"] == []
+        stopped(argusd)
+        restore(argusd)
+        argusd.start()
+        (row,) = until(lambda: argusd.get(foreign, token="admin")["foreign"], "it is listed")
+        assert (row["ray_id"], row["state"], row["is_adopted"]) == (ray_id, "RUNNING", False)
+        adopted = argusd.call("POST", f"{foreign}/{ray_id}:adopt", {"project": "default"}, token="admin")
+        assert adopted.status in (200, 201) and adopted.json()["is_adopted"], adopted
+        until(lambda: argusd.get("/readyz")["ray"] == "ok", "argusd has seen Ray's list")
+        assert ray.wait_status(ray_id, "RUNNING")
+        assert not [r for r in ray.requests() if r["method"] != "GET" and r["path"].endswith("/stop")]
+
+
 def test_a_machine_without_any_state(argusd, tmp_path):
     job = argusd.submit("true")
     argusd.wait_over(job)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of argusd by count while runs of a pipeline go on: each step is done once, none is lost. ARGUS_PIPE_KILLS
-kills (80); nightly takes more. And a schedule whose times came while argusd was away."""
+kills (200); nightly takes more. And a schedule whose times came while argusd was away."""
 
 import contextlib
 import datetime
@@ -19,7 +19,7 @@ from argusd import Argusd, needs_argusd, pause, until
 
 pytestmark = [needs_argusd, pytest.mark.timeout(0)]
 
-KILLS = int(os.environ.get("ARGUS_PIPE_KILLS", "80"))
+KILLS = int(os.environ.get("ARGUS_PIPE_KILLS", "200"))
 SEED = int(os.environ.get("ARGUS_SEED", "1"))
 STEPS, WAVE = 4, 4  # steps of a run, one behind the other but for the last two; runs at a time
 HOUR = 3600

@@ -138,6 +138,10 @@ def test_the_jobs_behind_a_class_of_failure(argusd, trained):
     assert {name: len(ids) for name, ids in behind.items()} == {c["name"]: c["jobs"] for c in classes}
     every = set().union(*behind.values())
     assert trained["id"] in every and failed_by(",".join(behind)) == every
+    (lemon,) = argusd.get("/v1/usage/recovery?from=1d&user=alice")["nodes"]
+    by_node = argusd.get(f"/v1/jobs?all=1&ran_since=1d&failure_node={lemon['name']}")["jobs"]
+    assert len(by_node) == lemon["jobs"] and trained["id"] in {j["id"] for j in by_node}
+    assert argusd.get("/v1/jobs?all=1&failure_node=w2")["jobs"] == []
     assert failed_by("disk_full") == set()
     listed = argus(argusd, "ls", "-aq", "--failure", ",".join(behind), "--gpus", f"{GPUS}-")
     assert listed.split() == [trained["id"]]

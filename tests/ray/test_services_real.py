@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services on real Ray 2.60.0 with real Ray Serve: machines that argusd starts, with its gate in their proxies; an
 application of two replicas; a small model behind our engine on the CPU, its next version, the way back; what is killed
-comes back."""
+comes back; replicas that share a (pretended) GPU."""
 
 import base64
 import http.client
@@ -25,6 +25,7 @@ from argusd import needs_argusd
 pytestmark = [pytest.mark.ray, pytest.mark.nightly, needs_argusd, pytest.mark.timeout(900)]
 
 HOSTS = {"n1": "h2", "n2": "h3"}
+SHARED = "n2"  # the machine with the GPU
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 BENCH = EXAMPLES.parent / "bench/serve_switch"
 
@@ -34,7 +35,7 @@ def stage(request, tmp_path_factory):
     kept = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("kept"))
     with staging.open_stage(BareStage, BEDS.bare("2.60.0"), request, tmp_path_factory, kept, None) as s:
         for name, host in HOSTS.items():
-            s.add_node(name, host, gpu_count=0, cpu_count=6)
+            s.add_node(name, host, gpu_count=1 if name == SHARED else 0, cpu_count=6, labels=["shareable"])
         for name in HOSTS:
             s.wait_node(name, "online")
         yield s
@@ -301,3 +302,29 @@ def test_no_request_is_lost_while_a_service_changes(stage, model):
     assert page["current"] == 1 and page["previous"] == 2
     stage.argus("service", "rm", "switch")
     wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 180)
+
+
+def test_replicas_share_a_gpu(stage, model):
+    """Two halves of one GPU answer side by side, a third one waits until one of them goes."""
+
+    def lease(name):
+        (replica,) = [r for v in page_of(stage, name)["versions"] for r in v["replicas"]]
+        return stage.job(replica["job"])
+
+    halves = ("half-a", "half-b")
+    for name in halves:
+        stage.argus("serve", model, "--name", name, "--gpus", "0.5")
+    for name in halves:
+        assert json.loads(chat(stage, ready(stage, name, 1)))["choices"]
+    held = [node for name in halves for node in lease(name)["nodes"]]
+    assert [(n["name"], n["gpu_ids"]) for n in held] == [(SHARED, [0])] * 2
+    gpus = stage.get("/v1/pools")["pools"]
+    assert sum(p["gpus"]["used"] for p in gpus) == 1 and sum(p["gpus"]["free"] for p in gpus) == 0, gpus
+    stage.argus("serve", model, "--name", "half-c", "--gpus", "0.5")
+    wait_for(lambda: stage.job(lease("half-c")["id"])["reason"]["code"], "it waits, and says why")
+    assert lease("half-c")["state"] == "QUEUED"
+    stage.argus("service", "rm", "half-a")
+    assert json.loads(chat(stage, ready(stage, "half-c", 1)))["choices"]
+    for name in ("half-b", "half-c"):
+        stage.argus("service", "rm", name)
+    wait_for(lambda: not stage.get("/v1/services")["services"], "they are gone", 180)

@@ -34,6 +34,7 @@ describe("an address of the list", () => {
         expect(line).toBe("argus ls -a --user 'a b' --sort name --order asc");
         expect(cliOf(q("ran_since=7d&ran_until=1d"), (w) => w)).toBe("argus ls -a --ran-since 7d --ran-until 1d");
         expect(cliOf(q("failure=gpu_oom&gpus=5-8"), (w) => w)).toBe("argus ls -a --failure gpu_oom --gpus 5-8");
+        expect(cliOf(q("failure_node=n1,n2"), (w) => w)).toBe("argus ls -a --failure-node n1,n2");
     });
 });
 

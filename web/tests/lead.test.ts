@@ -5,6 +5,7 @@ import type { JobItem, JobWaste, Quota, UsageDealings } from "../src/made/api";
 import {
     accounts,
     behindClass,
+    behindNode,
     behindPart,
     behindSize,
     limited,
@@ -155,6 +156,12 @@ test("a class of failure and a size of gang lead to the jobs behind them", () =>
     const month = { from: "2026-10-01T00:00:00Z", to: "2026-11-01T00:00:00Z" };
     expect(behindClass("gpu_oom", month)).toEqual({
         failure: "gpu_oom",
+        sort: "-gpu_hours",
+        ran_since: month.from,
+        ran_until: month.to,
+    });
+    expect(behindNode("node-1", month)).toEqual({
+        failure_node: "node-1",
         sort: "-gpu_hours",
         ran_since: month.from,
         ran_until: month.to,

@@ -134,7 +134,14 @@ static void feed_workers(struct reading *r)
     }
 }
 
-/* The driver's log does not know: what the workers said may have never come to it. */
+/* unknown and actor_died say that something ended, and not why. */
+static bool says_why(const struct finding *f)
+{
+    return finding_class_tells(f->class) && f->class != FINDING_ACTOR_DIED;
+}
+
+/* The driver's log does not know: what the workers said may have never come to it. Of two that are
+ * equally sure the one that says why is right. */
 static void ask_workers(struct diagnosis *d, char *chunk)
 {
     struct finding other = {0};
@@ -142,8 +149,10 @@ static void ask_workers(struct diagnosis *d, char *chunk)
     feed_workers(&r);
     finder_end(r.f, &d->facts, &other);
     finder_free(r.f);
+    bool is_tie = other.confidence >= d->found.confidence;
+    bool is_surer = other.confidence > d->found.confidence;
     bool knows = finding_class_tells(other.class) && other.evidence[0].source &&
-                 other.confidence > d->found.confidence;
+                 (is_surer || (is_tie && says_why(&other) && !says_why(&d->found)));
     if (knows) {
         other.bytes += d->found.bytes;
         other.lines += d->found.lines;

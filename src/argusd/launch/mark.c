@@ -27,6 +27,19 @@ bool mark_is_ours(const char *instance, const struct ray_job *rj)
     return str_eq(pairs_find(&rj->metadata, "argus"), instance);
 }
 
+bool mark_is_foreign(const char *instance,
+                     const struct ray_job *rj,
+                     bool (*knows_id)(const char *id, void *arg),
+                     void *arg)
+{
+    const char *job = mark_job(rj);
+    if (!rj->is_submission || ray_job_is_ghost(rj))
+        return false;
+    if (!mark_is_ours(instance, rj) || !job)
+        return true;
+    return !pairs_find(&rj->metadata, "argus_trial") && !knows_id(job, arg);
+}
+
 const char *mark_job(const struct ray_job *rj)
 {
     return pairs_find(&rj->metadata, "argus_job");

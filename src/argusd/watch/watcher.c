@@ -244,8 +244,7 @@ static void note_foreign(const struct watcher *w, const struct ray_jobs *jobs)
     random_bytes(seed, sizeof(seed));
     struct idset *ids = idset_new(seed);
     for (size_t i = 0; i < jobs->n; i++)
-        if (jobs->v[i].is_submission && !mark_is_ours(w->p.instance, &jobs->v[i]) &&
-            !ray_job_is_ghost(&jobs->v[i]))
+        if (mark_is_foreign(w->p.instance, &jobs->v[i], w->p.knows_id, w->p.arg))
             idset_add(ids, jobs->v[i].submission_id);
     cluster_take_foreign(w->p.cluster, ids);
 }

@@ -25,12 +25,13 @@ static const struct behind {
      2,
      8,
      {"{\"outcome\":\"failed\",\"class\":\"gpu_oom\"}",
-      "{\"outcome\":\"failed\",\"class\":\"node_lost\"}"}},
+      "{\"outcome\":\"failed\",\"class\":\"node_lost\",\"node\":\"n1\"}"}},
     {"failed once",
      "SUCCEEDED",
      1,
      1,
-     {"{\"outcome\":\"failed\",\"class\":\"node_lost\"}", "{\"outcome\":\"done\"}"}},
+     {"{\"outcome\":\"failed\",\"class\":\"node_lost\",\"node\":\"n12\"}",
+      "{\"outcome\":\"done\",\"node\":\"n3\"}"}},
     {"nobody knows", "FAILED", 1, 0.25, {"{\"outcome\":\"failed\"}"}},
     {"was hung, and stopped",
      "STOPPED",
@@ -118,6 +119,27 @@ static void finds_jobs_by_the_class_of_a_failure(void **state)
     bed_release(&b);
 }
 
+static void finds_jobs_by_the_node_at_fault(void **state)
+{
+    static const struct {
+        const char *node, *failure, *seqs;
+    } cases[] = {{"n1", NULL, "2"},     {"n12", NULL, "3"},       {"n12,n1", NULL, "32"},
+                 {"n3", NULL, ""},      {"n", NULL, ""},          {"", NULL, ""},
+                 {"n1", "gpu_oom", ""}, {"n1", "node_lost", "2"}, {"n2", NULL, ""}};
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    for (size_t i = 0; i < array_len(rows); i++)
+        put_behind(&b, (int64_t)i + 1, &rows[i]);
+    bed_settle(&b);
+    for (size_t i = 0; i < array_len(cases); i++)
+        expect_behind(
+            &b,
+            (struct store_job_query){.failure_node = cases[i].node, .failure = cases[i].failure},
+            cases[i].seqs);
+    bed_release(&b);
+}
+
 static void finds_jobs_by_their_gpus(void **state)
 {
     static const struct {
@@ -149,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_jobs_by_the_class_of_a_failure),
+        cmocka_unit_test(finds_jobs_by_the_node_at_fault),
         cmocka_unit_test(finds_jobs_by_their_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

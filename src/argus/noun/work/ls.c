@@ -17,7 +17,7 @@ struct ls_opts {
     int output;
     bool utc, watch, all, quiet;
     const char *user, *project, *workload, *sort, *pool, *ran_since, *ran_until;
-    const char *failure, *gpus;
+    const char *failure, *failure_node, *gpus;
     struct strv state, flag;
     int order;
     usec_t since;
@@ -48,6 +48,10 @@ static const struct opt LS_OPTS[] = {
      LS_ROW(OPT_TEXT, failure),
      .arg = "CLASS",
      .doc = "jobs with an attempt that failed by this class, as gpu_oom; with commas: by any"},
+    {.name = "failure-node",
+     LS_ROW(OPT_TEXT, failure_node),
+     .arg = "NODE",
+     .doc = "jobs with an attempt that failed, for which this node may be at fault"},
     {.name = "gpus",
      LS_ROW(OPT_TEXT, gpus),
      .arg = "N",
@@ -113,6 +117,7 @@ static int ls_make_query(const struct ls_opts *o, struct buf *query, struct err 
     ls_add_words(query, "state", &o->state);
     ls_add_words(query, "flag", &o->flag);
     url_query(query, "failure", o->failure);
+    url_query(query, "failure_node", o->failure_node);
     url_query(query, "gpus", o->gpus);
     url_query(query, "pool", o->pool);
     url_query(query, "workload", o->workload);

@@ -332,7 +332,8 @@ static void api_jobs_list(struct http_req *req, void *app)
     const char *states[STORE_STATES_MAX], *flags[STORE_FLAGS_MAX];
     int64_t limit = LIST_DEFAULT;
     usec_t now = clock_wall();
-    struct store_job_query q = {.user = http_req_query(req, "user"),
+    struct store_job_query q = {.failure_node = http_req_query(req, "failure_node"),
+                                .user = http_req_query(req, "user"),
                                 .project = http_req_query(req, "project"),
                                 .cluster = http_req_query(req, "cluster"),
                                 .pool = http_req_query(req, "pool"),
@@ -400,6 +401,9 @@ static const struct http_param list_params[] = {
     {"failure", HTTP_PARAM_STRING,
      "with an attempt that failed by any of these classes, comma-separated: those of "
      "GET /v1/usage/recovery; unknown: without one"},
+    {"failure_node", HTTP_PARAM_STRING,
+     "with an attempt that failed, for which any of these nodes may be at fault, comma-separated; "
+     "with failure: the same attempt"},
     {"gpus", HTTP_PARAM_STRING,
      "with so many GPUs in all: 8, 5-8, or 65- for that many and more; a part of one counts as one"},
     {"user", HTTP_PARAM_STRING, "only of these users, comma-separated; so the next four"},

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "argusd/api/machines/clusters.h"
+#include "argusd/ground/idset.h"
 #include "argusd/kit/part.h"
 #include "argusd/launch/mark.h"
 #include "base/message.h"
@@ -244,9 +245,14 @@ static void clusters_on_groups(const struct ray_groups *groups, const struct err
 
 /* ---- foreign jobs ---- */
 
+static bool clusters_knows_id(const char *id, void *used)
+{
+    return idset_has(used, id);
+}
+
 static bool clusters_is_foreign(const struct look *k, const struct ray_job *rj)
 {
-    return rj->is_submission && !mark_is_ours(k->a->instance, rj) && !ray_job_is_ghost(rj);
+    return mark_is_foreign(k->a->instance, rj, clusters_knows_id, k->a->used);
 }
 
 struct foreign_page {

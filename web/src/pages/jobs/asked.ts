@@ -6,6 +6,7 @@ export const FILTERS = [
     "state",
     "flag",
     "failure",
+    "failure_node",
     "gpus",
     "user",
     "project",

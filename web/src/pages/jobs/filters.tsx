@@ -17,6 +17,7 @@ const w = words({
     filter: ["Filter", "筛选"],
     flag: ["Flag", "标记"],
     failure: ["Failed by", "故障类别"],
+    failure_node: ["Node at fault", "故障节点"],
     gpus: ["GPUs", "GPU 数"],
     since: ["Submitted in", "提交于"],
     ran_since: ["Held slots in", "占用资源于"],
@@ -37,8 +38,8 @@ const SPANS: Record<string, () => string> = {
     "7d": () => w("last_7d"),
     "30d": () => w("last_30d"),
 };
-const NAMED = ["user", "project", "pool", "workload", "failure", "gpus"] as const;
-const OWN = ["since", "flag", "failure", "gpus", "ran_since", "ran_until"] as const;
+const NAMED = ["user", "project", "pool", "workload", "failure", "failure_node", "gpus"] as const;
+const OWN = ["since", "flag", "failure", "failure_node", "gpus", "ran_since", "ran_until"] as const;
 type Own = (typeof OWN)[number];
 const isOwn = (f: Filter): f is Own => (OWN as readonly string[]).includes(f);
 const titleOf = (f: Filter) => (isOwn(f) ? w(f) : t(f));

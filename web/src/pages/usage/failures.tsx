@@ -12,7 +12,7 @@ import { Dash, Panel, Text } from "../../kit/parts";
 import { short } from "../../kit/stack";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
-import { behindClass } from "./lead";
+import { behindClass, behindNode } from "./lead";
 import type { Period } from "./period";
 
 const w = words({
@@ -38,9 +38,9 @@ const w = words({
 const PARTS = ["detect", "diagnose", "queue", "start", "redo"] as const;
 
 function cols(of: "class" | "node", period: Period): Col<RecoveryCost>[] {
-    const jobs = (c: RecoveryCost) => withQuery("/jobs", behindClass(c.name, period));
-    // No filter says which jobs failed by a node: its figures stand alone.
-    const behind = (c: RecoveryCost, says: ComponentChildren) => (of === "class" ? <a href={jobs(c)}>{says}</a> : says);
+    const behindRow = of === "class" ? behindClass : behindNode;
+    const jobs = (c: RecoveryCost) => withQuery("/jobs", behindRow(c.name, period));
+    const behind = (c: RecoveryCost, says: ComponentChildren) => <a href={jobs(c)}>{says}</a>;
     return [
         {
             key: of,

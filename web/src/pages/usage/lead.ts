@@ -72,6 +72,12 @@ export const behindClass = (name: string | null, period: Pick<Period, "from" | "
     ...ranIn(period),
 });
 
+/** The same of those for whose failure this node may be at fault. */
+export const behindNode = (name: string | null, period: Pick<Period, "from" | "to">) => {
+    const { failure, ...rest } = behindClass(name, period);
+    return { failure_node: failure, ...rest };
+};
+
 /** The same of those that wait for so many GPUs, the oldest first. */
 export function behindSize({ least, most }: Pick<Waiting, "least" | "most">) {
     const gpus = most === null ? `${least}-` : least === most ? `${least}` : `${least}-${most}`;
