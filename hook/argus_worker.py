@@ -90,9 +90,11 @@ def _argus_scout():
     node = _argus_lease_name(_argus_node_id()) or host.nodename
     path = os.path.dirname(sys.executable or "/usr/bin/") + ":" + env.get("PATH", "/usr/bin:/bin")
     null = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in range(3)]
+    # By the lease the scout tells the Xid of a GPU of the job from that of a neighbour's (gpuheld.c).
+    kept = {"PATH": path, "ARGUS_LEASE": env.get("ARGUS_LEASE", "")}
     words = [program, "--scout", attempt, place, raylet, node]
     try:
-        os.waitpid(os.posix_spawn(program, words, {"PATH": path}, file_actions=null), 0)
+        os.waitpid(os.posix_spawn(program, words, kept, file_actions=null), 0)
     except OSError:  # no such program here: there is no scout on this node
         os.unlink(mark)
         os.rmdir(place)

@@ -153,6 +153,16 @@ def test_job_directory(argusd):
     assert not [p for p in strangers if p.is_file()]
 
 
+def test_a_job_is_told_how_many_gpus_it_has_on_each_node(argusd):
+    """The driver's beside those of each node: a scout knows by them whether it has seen all (gpuheld.c)."""
+    job = argusd.submit("echo x", nnodes=2, n_gpus_per_node=2, entrypoint_num_gpus=1)
+    argusd.wait_over(job)
+    payload = json.loads((argusd.job_dir(job) / "config/submit_payload.json").read_text())
+    lease = json.loads(payload["runtime_env"]["env_vars"]["ARGUS_LEASE"])
+    assert payload["entrypoint_num_gpus"] == 1 and len(lease["nodes"]) == 2
+    assert (lease["gpus"], lease["driver_gpus"]) == (2, 1)
+
+
 def test_links_follow_the_newest_attempt(argusd):
     argusd.ray.add_job(submission_id="taken", status="RUNNING")
     job = argusd.submit("echo second", submission_id="taken")

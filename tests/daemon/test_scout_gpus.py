@@ -4,6 +4,7 @@ for each process; and no harm to the scout where the driver hangs, crashes or is
 
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -57,6 +58,7 @@ def test_one_sample(machine):
     first, second = sample["gpus"]
     # The mean of the driver's buffer, not what it says of the moment.
     assert first["util"] == pytest.approx(0.4) and second["util"] == 0
+    assert (first["pci"], second["pci"]) == ("00000000:3B:00.0", "00000000:3C:00.0")
     assert first["uuid"].endswith("0") and first["energy_joules"] == 5 and second["energy_joules"] is None
     assert first["mem_used_bytes"] == 40000 << 20 and first["mem_total_bytes"] == 81559 << 20
     assert first["power_watts"] == 300 and first["temperature_celsius"] == 55 and first["slowdown_celsius"] == 89
@@ -124,6 +126,15 @@ def test_whose_work_it_is(node):
     n.set_gpus(GPU.format(0, 50), GPU.format(1, 0))
     book_of(n, lambda b: b["gpus"][0]["watched_s"] >= card["watched_s"] and not b["gpus"][0]["processes"][0]["lives"])
     os.kill(worker, signal.SIGKILL)
+
+
+def test_a_scout_that_the_hook_starts_has_the_lease(node):
+    """Without it the scout never knows that it has seen all GPUs of the attempt (gpuheld.c)."""
+    n = node()
+    n.worker()
+    environ = pathlib.Path(f"/proc/{n.scout()}/environ").read_bytes().split(b"\0")
+    (lease,) = (json.loads(e.partition(b"=")[2]) for e in environ if e.startswith(b"ARGUS_LEASE="))
+    assert (lease["job"], lease["nodes"][0]["name"]) == (n.job, n.name)
 
 
 def test_a_driver_that_hangs_does_no_harm(node):

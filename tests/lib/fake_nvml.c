@@ -190,6 +190,18 @@ int nvmlDeviceGetName(void *device, char *text, unsigned size)
     snprintf(text, size, "NVIDIA H100 80GB HBM3");
     return OK;
 }
+struct pci {
+    char legacy[16];
+    unsigned domain, bus, device, kind, subsystem;
+    char id[32];
+};
+int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
+{
+    unsigned bus = 0x3bU + (unsigned)at(device);
+    *pci = (struct pci){.bus = bus};
+    snprintf(pci->id, sizeof(pci->id), "00000000:%02X:00.0", bus);
+    return OK;
+}
 static const wide total_bytes = 81559ULL << 20, reserved_bytes = 480ULL << 20;
 /* The old form counts what the driver keeps for itself to what is used. */
 int nvmlDeviceGetMemoryInfo(void *device, wide *memory)

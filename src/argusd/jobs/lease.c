@@ -107,6 +107,7 @@ char *lease_text(const struct job *j,
     jout_str(&o, "job", j->id);
     jout_int(&o, "attempt", j->n_attempts);
     jout_real(&o, "gpus", j->demand.gpus_per_node);
+    jout_real(&o, "driver_gpus", j->demand.driver_gpus);
     put_nodes(&o, c, &j->gang, env);
     jout_str(&o, "label", label_key(all.label));
     jout_str(&o, "share",

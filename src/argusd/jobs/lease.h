@@ -2,13 +2,13 @@
 /* lease.h - what a job is told of its lease, and the share that counts it.
  *
  * The text goes into the job's environment as ARGUS_LEASE, from where the hook takes it:
- *   {"job":"x","attempt":1,"gpus":2,"nodes":[{"name":"h2","id":"7e…"}],"label":"argus.node",
- *    "share":"argus_share_3","worker":"worker_node","spread":"lease"}
- * gpus: of each node; label: by which Ray tells the nodes apart (argus.node by name,
- * ray.io/node-id by "id", null = it cannot); a node whose own resource is not argus_node_<name>
- * names it ("resource"), one whose processes get variables of its network has them ("env", see
- * core/job/network.h); share: null = none; worker: a resource that all workers and not the head
- * have; spread: as in the spec. */
+ *   {"job":"x","attempt":1,"gpus":2,"driver_gpus":0,"nodes":[{"name":"h2","id":"7e…"}],
+ *    "label":"argus.node","share":"argus_share_3","worker":"worker_node","spread":"lease"}
+ * gpus: of each node; driver_gpus: those that the driver holds beside them on the first node;
+ * label: by which Ray tells the nodes apart (argus.node by name, ray.io/node-id by "id", null = it
+ * cannot); a node whose own resource is not argus_node_<name> names it ("resource"), one whose
+ * processes get variables of its network has them ("env", see core/job/network.h); share: null =
+ * none; worker: a resource that all workers and not the head have; spread: as in the spec. */
 #pragma once
 #include "argusd/ground/cluster.h"
 #include "argusd/jobs/jobs.h"

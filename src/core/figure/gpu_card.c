@@ -26,6 +26,11 @@ static const struct field card_rows[] = {
          "name of its kind",
          .size = sizeof(((struct gpu_card *)0)->name),
          .flags = IN_CARD),
+    CARD(pci,
+         FIELD_TEXT,
+         "its PCI address, as the driver writes it",
+         .size = sizeof(((struct gpu_card *)0)->pci),
+         .flags = IN_CARD),
 #define X(member, words) CARD(member, FIELD_REAL, words, .flags = IN_CARD | FIELD_NO_LIMIT),
     GPU_CARD_NUMBERS(X)
 #undef X
@@ -137,6 +142,7 @@ bool gpu_card_read(const json_t *o, struct gpu_card *ret)
 #undef X
     gpu_card_clean_text(ret->uuid);
     gpu_card_clean_text(ret->name);
+    gpu_card_clean_text(ret->pci);
     json_array_foreach (json_object_get(o, "processes"), i, item)
         if (json_is_object(item) && ret->n < GPU_PROCESSES_MAX)
             gpu_process_read(item, &ret->v[ret->n++]);

@@ -61,6 +61,7 @@ struct gpu_process {
 struct gpu_card {
     int index;
     char uuid[FIGURE_UUID_MAX], name[64];
+    char pci[32]; /* its address: "00000000:3B:00.0"; "": not told */
 #define X(member, words) double member;
     GPU_CARD_NUMBERS(X)
     GPU_BOOK_NUMBERS(X)

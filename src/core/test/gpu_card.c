@@ -19,6 +19,7 @@ static struct gpu_sample *sample_make(void)
         s->v[i].index = i;
     }
     text_copy(s->v[1].uuid, "GPU-1");
+    text_copy(s->v[1].pci, "00000000:3B:00.0");
     s->v[1].util = 0.25;
     s->v[1].busy_s = 7.5;
     s->v[1].is_ours = true;
@@ -48,6 +49,7 @@ static void test_round(void **state)
         assert_int_equal(back->n, 2);
         assert_true(back->v[0].util < 0 && back->v[0].temperature_celsius < 0);
         assert_string_equal(back->v[1].uuid, "GPU-1");
+        assert_string_equal(back->v[1].pci, "00000000:3B:00.0");
         assert_true(back->v[1].util == 0.25);
         assert_int_equal(back->v[1].v[0].pid, 42);
         assert_true(back->v[1].v[0].mem_bytes < 0);

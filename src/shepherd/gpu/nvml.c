@@ -66,6 +66,11 @@ struct nvml_account {
     nvml_wide memory_max, time, start;
     unsigned is_running, reserved[5];
 };
+struct nvml_pci {
+    char legacy[16];
+    unsigned domain, bus, device, kind, subsystem;
+    char id[32];
+};
 struct nvml_event {
     void *device;
     nvml_wide type, data;
@@ -81,6 +86,7 @@ struct nvml_event {
     X(handle, "nvmlDeviceGetHandleByIndex_v2", (unsigned, void **))                                \
     X(uuid, "nvmlDeviceGetUUID", (void *, char *, unsigned))                                       \
     X(name, "nvmlDeviceGetName", (void *, char *, unsigned))                                       \
+    X(pci, "nvmlDeviceGetPciInfo_v3", (void *, struct nvml_pci *))                                 \
     X(memory, "nvmlDeviceGetMemoryInfo", (void *, struct nvml_memory *))                           \
     X(memory_parts, "nvmlDeviceGetMemoryInfo_v2", (void *, struct nvml_memory_parts *))            \
     X(rates, "nvmlDeviceGetUtilizationRates", (void *, struct nvml_rates *))                       \
@@ -257,6 +263,15 @@ static void nvml_read_memory(const struct nvml *n, void *device, struct gpu_card
     c->mem_total_bytes = (double)memory.total;
 }
 
+static void nvml_read_place(const struct nvml *n, void *device, struct gpu_card *c)
+{
+    struct nvml_pci pci = {0};
+    if (!n->pci || n->pci(device, &pci) != NVML_OK)
+        return;
+    pci.id[sizeof(pci.id) - 1] = 0;
+    text_copy(c->pci, pci.id);
+}
+
 static void nvml_read_use(const struct nvml *n, struct nvml_gpu *g, struct gpu_card *c)
 {
     struct nvml_rates rates = {0};
@@ -387,6 +402,7 @@ void nvml_read(struct nvml *n, struct gpu_sample *ret)
         if (!n->name || n->name(g->device, c->name, sizeof(c->name)) != NVML_OK)
             c->name[0] = 0;
         c->uuid[sizeof(c->uuid) - 1] = c->name[sizeof(c->name) - 1] = 0;
+        nvml_read_place(n, g->device, c);
         nvml_read_use(n, g, c);
         nvml_read_health(n, g, c);
         nvml_read_processes(n, g, c);

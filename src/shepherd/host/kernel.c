@@ -9,8 +9,10 @@
 #define _GNU_SOURCE
 #include "shepherd/host/kernel.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,8 @@
 enum { RECORD_MAX = 8192, BYTES_MAX = 64 << 20, ASK_AGAIN = 12 };
 static const char OUTERMOST_PIDS[] = "pid:[4026531836]"; /* the kernel's own number of it */
 
+static const char XID[] = "NVRM: Xid (";
+
 bool kernel_line_matters(const char *line, int *ret_xid)
 {
     static const char *const words[] = {"Out of memory",     "oom-kill",      "oom_kill",
@@ -33,7 +37,7 @@ bool kernel_line_matters(const char *line, int *ret_xid)
                                         "segfault at",       "soft lockup",   "hung_task",
                                         "blocked for more",  "Machine check", "mce: ",
                                         "No space left",     "link down",     "mlx5_core"};
-    const char *xid = strstr(line, "NVRM: Xid (");
+    const char *xid = strstr(line, XID);
     const char *number = xid ? strstr(xid, "): ") : NULL;
     *ret_xid = number ? (int)strtol(number + 3, NULL, 10) : 0;
     for (size_t i = 0; i < array_len(words); i++)
@@ -162,6 +166,49 @@ struct kernel_oom kernel_oom(const struct kernel_log *k,
                                .line = all > 0 && can_read ? line : NULL};
 }
 
+uint64_t kernel_gpu_at(const char *text)
+{
+    static const unsigned long most[] = {UINT32_MAX, 0xff, 0x1f}; /* domain, bus, device */
+    uint64_t at = 0;
+    if (str_starts(text, "PCI:"))
+        text += strlen("PCI:");
+    for (size_t i = 0; i < array_len(most); i++) {
+        char *end = NULL;
+        unsigned long n = isxdigit((unsigned char)*text) ? strtoul(text, &end, 16) : ULONG_MAX;
+        bool is_last = i + 1 == array_len(most);
+        if (n > most[i] || (!is_last && *end != ':'))
+            return 0;
+        at = at << 8 | n;
+        text = is_last ? end : end + 1;
+    }
+    return at;
+}
+
+/* Whose GPU it is may be known only later, so the first of each is kept. The line's pid decides
+ * nothing: it is often that of a program that looks at all GPUs. */
+static void kernel_take_xid(struct kernel_log *k, int number, const char *line)
+{
+    uint64_t gpu = kernel_gpu_at(strstr(line, XID) + strlen(XID));
+    for (int i = 0; i < k->n_xids; i++)
+        if (k->xids[i].gpu == gpu)
+            return;
+    if (k->n_xids < KERNEL_XIDS)
+        k->xids[k->n_xids++] =
+            (struct kernel_xid){.number = number, .gpu = gpu, .line = cut_line(line)};
+}
+
+const struct kernel_xid *kernel_xid_among(const struct kernel_log *k, const uint64_t *gpus, int n)
+{
+    for (int i = 0; i < k->n_xids; i++) {
+        bool counts = n < 0 || !k->xids[i].gpu;
+        for (int g = 0; g < n && !counts; g++)
+            counts = gpus[g] == k->xids[i].gpu;
+        if (counts)
+            return &k->xids[i];
+    }
+    return NULL;
+}
+
 /* Reads one line of a record, without its newline. */
 static void kernel_take_line(struct reading *r, const char *record)
 {
@@ -176,10 +223,8 @@ static void kernel_take_line(struct reading *r, const char *record)
     text++;
     if (!kernel_line_matters(text, &xid))
         return;
-    if (xid && !k->xid) {
-        k->xid = xid;
-        k->xid_line = xstrndup(text, strnlen(text, KERNEL_LINE_MAX));
-    }
+    if (xid)
+        kernel_take_xid(k, xid, text);
     if (r->concern)
         take_oom(r, text);
     (void)buf_addf(&k->text, "[%llu.%06llu] %s\n", (unsigned long long)(at / USEC_SEC),
@@ -253,7 +298,8 @@ void kernel_log_read(struct kernel_log *k, int fd, const struct kernel_concern *
 void kernel_log_release(struct kernel_log *k)
 {
     buf_release(&k->text);
-    free(k->xid_line);
+    for (int i = 0; i < k->n_xids; i++)
+        free(k->xids[i].line);
     free(k->oom_line);
     for (int i = 0; i < suspects_left(k); i++)
         free(k->suspects[i].line);

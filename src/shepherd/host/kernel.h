@@ -10,7 +10,12 @@
 
 struct kin;
 
-enum { KERNEL_TEXT_MAX = 256 << 10, KERNEL_LINE_MAX = 300, KERNEL_SUSPECTS = 16 };
+enum {
+    KERNEL_TEXT_MAX = 256 << 10,
+    KERNEL_LINE_MAX = 300,
+    KERNEL_SUSPECTS = 16,
+    KERNEL_XIDS = 64 /* GPUs of one node; an Xid of a further one is in the text alone */
+};
 
 /* A process that was killed for memory in our cgroup and whose owner is not known. */
 struct kernel_suspect {
@@ -19,14 +24,21 @@ struct kernel_suspect {
     char *line;
 };
 
+/* The first Xid of one GPU. */
+struct kernel_xid {
+    int number;
+    uint64_t gpu; /* see kernel_gpu_at(); 0: the line does not say which */
+    char *line;   /* cut at KERNEL_LINE_MAX */
+};
+
 struct kernel_log {
-    uint64_t first;   /* number of the first record that is taken; 0: all */
-    struct buf text;  /* the lines; those beyond the ceiling are left out */
-    int xid;          /* the first; 0: none */
-    char *xid_line;   /* yours with the rest, cut at KERNEL_LINE_MAX; NULL */
-    int oom_kills;    /* of processes of the attempt */
-    char *oom_line;   /* the first kill's line; NULL */
-    int oom_in_group; /* in our cgroup, whose process ever */
+    uint64_t first;                      /* number of the first record that is taken; 0: all */
+    struct buf text;                     /* the lines; those beyond the ceiling are left out */
+    struct kernel_xid xids[KERNEL_XIDS]; /* in the order in which they came */
+    int n_xids;
+    int oom_kills;                                   /* of processes of the attempt */
+    char *oom_line;                                  /* the first kill's line; NULL */
+    int oom_in_group;                                /* in our cgroup, whose process ever */
     struct kernel_suspect suspects[KERNEL_SUSPECTS]; /* the first suspects */
     int n_suspects;                                  /* the number of all suspects */
     long told_pid;                                   /* of the newest "oom-kill:" line; 0: none */
@@ -68,6 +80,14 @@ struct kernel_oom kernel_oom(const struct kernel_log *k,
  * is read. Asked now and then, it knows whose a pid was at that time. */
 void kernel_log_read(struct kernel_log *k, int fd, const struct kernel_concern *concern);
 void kernel_log_release(struct kernel_log *k);
+
+/* The first Xid that can be the reason of the attempt's failure: one of a GPU among these n, or one
+ * of which it is not known whose it is. n < 0: it is not known which GPUs the attempt has, and the
+ * first of the node is that Xid. NULL: none. Of the log. */
+const struct kernel_xid *kernel_xid_among(const struct kernel_log *k, const uint64_t *gpus, int n);
+/* The PCI address at the start of a text, as one number that is the same for the kernel's
+ * "PCI:0000:3b:00" and the driver's "00000000:3B:00.0". 0: there is none. */
+uint64_t kernel_gpu_at(const char *text);
 
 /* Whether such a line matters, without its time and level. *ret_xid: of an Xid, else 0. */
 bool kernel_line_matters(const char *line, int *ret_xid);

@@ -51,6 +51,8 @@ static void gpubook_take_now(struct gpu_card *c, const struct gpu_card *now)
     c->index = now->index;
     text_copy(c->uuid, now->uuid);
     text_copy(c->name, now->name);
+    if (*now->pci) /* a driver that fails may not tell it any more, and it stays the same */
+        text_copy(c->pci, now->pci);
 }
 
 /* Where the table is full, one that is gone and was never ours gives way. */

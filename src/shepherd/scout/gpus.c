@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "fsroot/attempt/launch.h"
 #include "shepherd/scout/gpubook.h"
+#include "shepherd/scout/gpuheld.h"
 #include "shepherd/scout/tool.h"
 
 #define GPUS_AGAIN USEC_MIN
@@ -26,7 +27,8 @@ struct gpus {
     char *program, *dir, *file;
     struct kin *kin;
     struct peek *peek;
-    pid_t pid; /* 0: no child */
+    double leased; /* GPUs of the attempt here; below 0: not known */
+    pid_t pid;     /* 0: no child */
     int fd;
     usec_t again; /* mono: not before; USEC_MAX: there are no GPUs here */
     usec_t heard; /* mono: the sample before; 0: none */
@@ -54,6 +56,7 @@ struct gpus *gpus_new(const char *attempt, const char *node, struct kin *kin, st
                        .file = xasprintf("%s.json", node),
                        .kin = kin,
                        .peek = peek,
+                       .leased = gpuheld_leased(getenv("ARGUS_LEASE"), node),
                        .fd = -1,
                        .text = BUF_INIT(GPU_BOOK_MAX_BYTES)};
     _cleanup_(freep) char *path = xasprintf("%s/%s", g->dir, g->file);
@@ -181,4 +184,9 @@ void gpus_turn(struct gpus *g, usec_t now)
         gpus_start(g, now);
     while (g->fd >= 0 && gpus_read(g, now))
         ;
+}
+
+int gpus_held(const struct gpus *g, uint64_t *ret, size_t room)
+{
+    return gpuheld_find(&g->book, g->leased, ret, room);
 }

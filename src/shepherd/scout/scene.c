@@ -19,11 +19,13 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "core/figure/figure.h"
 #include "fsroot/attempt/launch.h"
 #include "shepherd/host/host.h"
 #include "shepherd/host/kernel.h"
 #include "shepherd/host/kin.h"
 #include "shepherd/host/peek.h"
+#include "shepherd/scout/gpus.h"
 #include "shepherd/scout/stacks.h"
 #include "shepherd/scout/tool.h"
 
@@ -131,6 +133,7 @@ struct part {
     const char *attempt, *node;
     const struct copier *copier;
     struct veil *veil;
+    const struct gpus *gpus;
     struct scene_watch *watch;
     char *dir;
     size_t processes, logs;
@@ -283,6 +286,15 @@ static bool was_full(usec_t seen, usec_t now)
     return seen && now - seen < FULL_FOR;
 }
 
+static void scene_tell_xid(const struct part *p, struct jout *j)
+{
+    uint64_t held[FIGURE_GPUS_MAX];
+    int n = gpus_held(p->gpus, held, array_len(held));
+    const struct kernel_xid *xid = kernel_xid_among(&p->watch->kernel, held, n);
+    jout_int(j, "xid", xid ? xid->number : 0);
+    jout_str(j, "xid_line", xid ? xid->line : NULL);
+}
+
 static void tell_facts(const struct part *p, usec_t began)
 {
     char host[HOST_NAME_MAX_BYTES];
@@ -313,8 +325,7 @@ static void tell_facts(const struct part *p, usec_t began)
     jout_count(&j, "memory_peak_bytes", group.peak_bytes);
     jout_bool(&j, "shm_full", was_full(w->shm_full, now));
     jout_bool(&j, "disk_full", was_full(w->disk_full, now));
-    jout_int(&j, "xid", w->kernel.xid);
-    jout_str(&j, "xid_line", w->kernel.xid_line);
+    scene_tell_xid(p, &j);
     jout_open(&j, "file_systems", '[');
     tell_file_system(&j, SHM);
     tell_file_system(&j, p->copier ? p->copier->from : NULL);
@@ -331,6 +342,7 @@ void scene_gather(const char *attempt,
                   const char *node,
                   const struct copier *copier,
                   struct veil *veil,
+                  const struct gpus *gpus,
                   struct scene_watch *w)
 {
     usec_t began = clock_mono();
@@ -338,6 +350,7 @@ void scene_gather(const char *attempt,
                      .node = node,
                      .copier = copier,
                      .veil = veil,
+                     .gpus = gpus,
                      .watch = w,
                      .dir = xasprintf("%s/" ATTEMPT_SCENE "/%s", attempt, node)};
     gather_stacks(&p);

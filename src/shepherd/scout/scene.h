@@ -21,6 +21,8 @@
 #define SCENE_PATIENCE (60 * USEC_SEC)
 enum { SCENE_LOG_MAX = 2 << 20, SCENE_LOGS = 64, SCENE_FACTS_MAX = 256 << 10 };
 
+struct gpus;
+
 /* A scout's observations while the attempt ran. */
 struct scene_watch {
     struct kin *kin;          /* its processes on this node */
@@ -52,13 +54,15 @@ void scene_watch_process(struct scene_watch *w, pid_t pid);
  * our cgroup), "own_oom_kills": n or null (of its processes, by all that is known), "oom_unsure":
  * bool (they may have been another job's), "oom_line": text or null, "memory_max_bytes",
  * "memory_peak_bytes": n or null, "shm_full": bool, "disk_full": bool, "xid": n or 0, "xid_line":
- * text or null, "file_systems": [{"path", "total_bytes", "free_bytes", "free_inodes"}], "memory":
- * {…}, "processes": n that live, "logs": n}. A scout that may show nothing says "trouble" in the
- * place of all after "at". */
+ * text or null (the first of one of the attempt's GPUs; of any GPU of the node where it is not
+ * known which it has: gpuheld.h), "file_systems": [{"path", "total_bytes", "free_bytes",
+ * "free_inodes"}], "memory": {…}, "processes": n that live, "logs": n}. A scout that may show
+ * nothing says "trouble" in the place of all after "at". gpus: of this node, for the Xid. */
 void scene_gather(const char *attempt,
                   const char *node,
                   const struct copier *copier,
                   struct veil *veil,
+                  const struct gpus *gpus,
                   struct scene_watch *w);
 bool scene_is_gathered(const char *attempt, const char *node);
 

@@ -353,7 +353,7 @@ static void scout_gather(struct scout *s)
     scout_beat(s, clock_mono()); /* the shepherd sees that this scout is at work */
     read_marks(s);
     copy_all(s, false);
-    scene_gather(s->attempt, s->node, &s->copier, s->veil, &s->watch);
+    scene_gather(s->attempt, s->node, &s->copier, s->veil, s->gpus, &s->watch);
 }
 
 /* Answers a question for stacks. A file shows at once that an answer is under way, since it

@@ -133,6 +133,22 @@ static void test_processes_of_which_nothing_is_told(void **state)
     near(book->v[0].v[1].busy_s, 4);
 }
 
+static void test_an_address_stays(void **state)
+{
+    (void)state;
+    int asked = 0;
+    const struct gpubook_who who = {book_is, book_rank, &asked};
+    _cleanup_(freep) struct gpu_sample *now = xcalloc(1, sizeof(*now)),
+                                       *book = xcalloc(1, sizeof(*book));
+    struct gpu_card *c = sample_card(now, "GPU-a", 0.5);
+    text_copy(c->pci, "00000000:3B:00.0");
+    gpubook_add(book, now, 0, &who);
+    c->pci[0] = 0; /* it fell off the bus */
+    gpubook_add(book, now, 0, &who);
+    assert_int_equal(book->n, 1);
+    assert_string_equal(book->v[0].pci, "00000000:3B:00.0");
+}
+
 static enum gpubook_is book_is_as_told(int pid, void *arg)
 {
     (void)pid;
@@ -190,6 +206,7 @@ int main(void)
         cmocka_unit_test(test_processes_of_which_nothing_is_told),
         cmocka_unit_test(test_a_process_of_another_job),
         cmocka_unit_test(test_many_processes),
+        cmocka_unit_test(test_an_address_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,9 +96,10 @@ static void test_whose_kills_are_counted(void **state)
         assert_true(!oom.line == !rows[i].first);
         if (oom.line && rows[i].first)
             assert_non_null(strstr(oom.line, rows[i].first));
-        assert_int_equal(k.xid, 79);
-        assert_string_equal(
-            k.xid_line, "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, GPU has fallen off the bus.");
+        assert_int_equal(k.n_xids, 1);
+        assert_int_equal(k.xids[0].number, 79);
+        assert_string_equal(k.xids[0].line, "NVRM: Xid (PCI:0000:3b:00): 79, pid=4711, "
+                                            "GPU has fallen off the bus.");
         assert_null(strstr(buf_str(&k.text), "usb") || strstr(buf_str(&k.text), "SUBSYSTEM"));
         assert_non_null(strstr(buf_str(&k.text), "[5.000100] Memory cgroup out of memory"));
         kernel_log_release(&k);
@@ -212,7 +213,7 @@ static void test_what_is_older_is_left_out(void **state)
         k.first = 910;
         kernel_log_again(fd);
         kernel_log_read(&k, fd, NULL);
-        assert_int_equal(k.xid, 0);
+        assert_int_equal(k.n_xids, 0);
         assert_null(strstr(buf_str(&k.text), "NVRM"));
         assert_non_null(strstr(buf_str(&k.text), "process 18 "));
         kernel_log_release(&k);
@@ -232,11 +233,88 @@ static void test_much_and_strange(void **state)
     assert_int_equal(buf_adds(&text, "\n4,2,3,-;NVRM: Xid (PCI:0000:3b:00): 31, the last\n"), 0);
     _cleanup_(closep) int fd = recorded(buf_str(&text));
     kernel_log_read(&k, fd, NULL);
-    assert_int_equal(k.xid, 31);
+    assert_int_equal(k.n_xids, 1);
+    assert_int_equal(k.xids[0].number, 31);
     assert_non_null(strstr(buf_str(&k.text), "line 4321 of many\n"));
     assert_true(k.text.len <= KERNEL_TEXT_MAX);
     kernel_log_release(&k);
     buf_release(&text);
+}
+
+static void test_where_a_gpu_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t at;
+    } rows[] = {
+        {"PCI:0000:3b:00): 79, pid=1", 0x3b00},
+        {"00000000:3B:00.0", 0x3b00},
+        {"0000:3b:00): 13", 0x3b00}, /* of older drivers */
+        {"PCI:0001:c1:1f", 0x1c11f},
+        {"PCI:10000:01:00", 0x100000100},
+        {"PCI:0000:100:00", 0},
+        {"PCI:0000:3b:20", 0},
+        {"PCI:0000:3b", 0},
+        {"PCI:0000:-1:00", 0},
+        {"PCI:0000: 3b:00", 0},
+        {"PCI:fffffffffffffffffffff:3b:00", 0},
+        {"PCI:", 0},
+        {"GPU-1234", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < array_len(rows); i++)
+        assert_int_equal(kernel_gpu_at(rows[i].text), rows[i].at);
+}
+
+#define XID(where, number) "4,5,6,-;NVRM: Xid (" where "): " #number ", pid=4711, name=dcgm\n"
+
+static int xid_among(const struct kernel_log *k, const char *const *gpus, int n)
+{
+    uint64_t at[4] = {0};
+    for (int i = 0; i < n; i++)
+        at[i] = kernel_gpu_at(gpus[i]);
+    const struct kernel_xid *xid = kernel_xid_among(k, at, n);
+    if (xid)
+        assert_non_null(strstr(xid->line, "NVRM: Xid ("));
+    return xid ? xid->number : 0;
+}
+
+static void test_whose_xid_it_is(void **state)
+{
+    (void)state;
+    static const char *const other[] = {"00000000:3B:00.0"}, *const ours[] = {"00000000:C1:00.0"},
+                             *const both[] = {"00000000:C1:00.0", "00000000:3B:00.0"},
+                             *const sound[] = {"00000000:DB:00.0"};
+    struct kernel_log k = KERNEL_LOG_INIT;
+    assert_int_equal(xid_among(&k, NULL, -1), 0);
+    read_text(&k, XID("PCI:0000:3b:00", 79) XID("PCI:0000:3b:00", 45), NULL);
+    read_text(&k, XID("PCI:0000:c1:00", 31) XID("PCI:0000:c1:00", 43), NULL);
+    assert_int_equal(xid_among(&k, other, 1), 79);
+    assert_int_equal(xid_among(&k, ours, 1), 31); /* the first of its own, though a later one */
+    assert_int_equal(xid_among(&k, both, 2), 79);
+    assert_int_equal(xid_among(&k, sound, 1), 0);
+    assert_int_equal(xid_among(&k, NULL, 0), 0); /* it has none */
+    assert_int_equal(xid_among(&k, NULL, -1), 79);
+    assert_non_null(strstr(buf_str(&k.text), "c1:00): 43")); /* all are there to be read */
+    read_text(&k, XID("somewhere", 62), NULL);
+    assert_int_equal(xid_among(&k, sound, 1), 62); /* nobody can say that it is another's */
+    assert_int_equal(xid_among(&k, ours, 1), 31);
+    kernel_log_release(&k);
+}
+
+static void test_more_xids_than_gpus(void **state)
+{
+    (void)state;
+    struct kernel_log k = KERNEL_LOG_INIT;
+    for (int i = 0; i < 2 * KERNEL_XIDS; i++) {
+        char line[128];
+        (void)snprintf(line, sizeof(line), "4,5,6,-;NVRM: Xid (PCI:%04x:3b:00): %d, x\n", i, i + 1);
+        read_text(&k, line, NULL);
+    }
+    assert_int_equal(k.n_xids, KERNEL_XIDS);
+    assert_int_equal(k.xids[KERNEL_XIDS - 1].number, KERNEL_XIDS);
+    kernel_log_release(&k);
 }
 
 static void test_reading_never_fails(void **state)
@@ -270,6 +348,9 @@ int main(void)
         cmocka_unit_test(test_what_is_certain),
         cmocka_unit_test(test_what_is_older_is_left_out),
         cmocka_unit_test(test_much_and_strange),
+        cmocka_unit_test(test_where_a_gpu_is),
+        cmocka_unit_test(test_whose_xid_it_is),
+        cmocka_unit_test(test_more_xids_than_gpus),
         cmocka_unit_test(test_reading_never_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
