@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "ssh/probe.h"
 #include "ssh/raylet.h"
+#include "ssh/remedycall.h"
 #include "ssh/tcptry.h"
 #include "ssh/trouble.h"
 
@@ -74,6 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tcptry_want ports = {.ports = {6379, 9700}, .n = 2};
     int open = 0;
     assert(!tcptry_read(text, size, &ports, &open) || !open || open == 6379 || open == 9700);
+    struct remedycall_found found;
+    remedycall_read(text, size, &found);
+    assert(found.sessions || !found.bytes);
     ssh_find_key(text, size, "n", key);
     assert(!key[0] || !strncmp(key, "SHA256:", 7));
     return 0;

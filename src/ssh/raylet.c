@@ -20,6 +20,7 @@
 #include "ssh/embedded.h"
 #include "ssh/keep.h"
 #include "ssh/later.h"
+#include "ssh/raylet_names.h"
 
 enum {
     START_LIMIT_S = 180,
@@ -136,7 +137,7 @@ static bool raylet_is_name(const char *s, const char *more)
     return true;
 }
 
-static int raylet_check_names(const char *owner, const char *node, struct err *err)
+int raylet_check_names(const char *owner, const char *node, struct err *err)
 {
     if (!raylet_is_name(owner, "_-"))
         return message_refuse(err, -EINVAL, "raylet_owner",
@@ -147,12 +148,7 @@ static int raylet_check_names(const char *owner, const char *node, struct err *e
     return 0;
 }
 
-/* verb OWNER NODE MARK. The mark has a fixed length, so that no node's is the beginning of
- * another's. */
-static void raylet_add_names(struct strv *words,
-                             const char *verb,
-                             const char *owner,
-                             const char *node)
+void raylet_add_names(struct strv *words, const char *verb, const char *owner, const char *node)
 {
     char hex[HASH_HEX];
     _cleanup_(freep) char *both = xasprintf("%s\n%s", owner, node);

@@ -123,6 +123,21 @@ find_ours() {
     find_by_mark && lives
 }
 
+# The directories of sessions that raylets of ours had here: of these alone remedycall.sh may remove the dead ones.
+note_session() {
+    session_at=$(option_of "$r_pid" session_dir)
+    case $session_at in
+    /*/session_*) ;;
+    *) return 0 ;;
+    esac
+    has_dir || return 0
+    grep -qxF -e "$session_at" "$dir/sessions" 2>/dev/null && return 0
+    {
+        tail -n 99 "$dir/sessions" 2>/dev/null
+        echo "$session_at"
+    } >"$dir/sessions.$$" && mv "$dir/sessions.$$" "$dir/sessions"
+}
+
 print_facts() {
     echo "RAYLET=$r_pid $r_start $r_session"
     echo "BOOT=$boot"
@@ -357,6 +372,7 @@ start() { # token wait limit head spare dashboard address node_ip words…
     if [ $status = 0 ] && lives; then
         [ -n "$r_ip" ] || r_ip=$(option_of "$r_pid" node_ip_address)
         write_record up
+        note_session
         unlock
         print_facts
         echo "TOOK_MS=$took"
@@ -404,6 +420,7 @@ look() { # temp_dir root root_mark cards
     if find_ours; then
         has_ours=1
         print_facts
+        note_session
         [ ! -f "$dir/record" ] || touch "$dir/record" "$dir" # tmp cleaners go by age
     elif [ "$r_state" = starting ] && holder_lives "$(readlink "$dir/lock" 2>/dev/null)"; then
         echo STARTING=1

@@ -27,6 +27,7 @@ enum { TOKEN_FILE_MAX = 4096 };
 static const char *const auths[] = {"none", "token", NULL};
 static const char *const policies[] = {"fair", "fifo", "flow", NULL};
 static const char *const gate_words[] = {"key", "firewall", NULL};
+static const char *const switches[] = {"off", "on", NULL};
 static const char *const breaches[] = {"stop", "event", NULL};
 
 #define AT(member) offsetof(struct settings, member)
@@ -309,6 +310,14 @@ static const struct field keys[] = {
             "was used longest ago goes first"},
     {"nodes.model_cache_wait", FIELD_SPAN, AT(model_cache_wait), "30m", 1, 86400,
      .doc = "how long a start waits for such a copy; then the model is read from the shared root"},
+    {"remedies.stray_process", FIELD_ENUM, AT(remedies[REMEDY_STRAY]), "on", .names = switches,
+     .doc = "processes of a job that is over, on a node that argusd started, are ended "
+            "(docs/remedies.md)"},
+    {"remedies.dead_sessions", FIELD_ENUM, AT(remedies[REMEDY_SESSIONS]), "on", .names = switches,
+     .doc = "where a node's disk is full, directories of dead Ray sessions of argusd's are removed "
+            "there"},
+    {"remedies.raylet", FIELD_ENUM, AT(remedies[REMEDY_RAYLET]), "on", .names = switches,
+     .doc = "a node's raylet that died is started again; off: when an operator undrains the node"},
     {"trackers.wandb", FIELD_STR, AT(tracker_wandb),
      .doc =
          "URL of the W&B server that runs are sent to; without it their files stay with the job"},

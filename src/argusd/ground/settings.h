@@ -4,11 +4,13 @@
 #include "base/doc/conf.h"
 #include "core/alert/alert_route.h"
 #include "core/job/ports.h"
+#include "core/job/remedy.h"
 #include "core/sched/sched.h"
 #include "fsroot/attempt/launch.h"
 
 enum lease_breach { LEASE_BREACH_STOP, LEASE_BREACH_EVENT };
 enum serve_gate { SERVE_GATE_KEY, SERVE_GATE_FIREWALL };
+enum remedy_switch { REMEDY_IS_OFF, REMEDY_IS_ON };
 enum ray_auth { RAY_AUTH_NONE, RAY_AUTH_TOKEN };
 enum policy { POLICY_FAIR, POLICY_FIFO, POLICY_FLOW };
 
@@ -76,6 +78,7 @@ struct settings {
     usec_t model_cache_wait;
     usec_t look_every, max_skew;
     uint64_t min_disk_bytes, min_shm_bytes;
+    int remedies[REMEDY_END]; /* enum remedy_switch */
     char *prefix;
     char *tracker_wandb, *tracker_mlflow, *tracker_swanlab; /* NULL: none */
     const struct node *alerts_node;                         /* while it is read */

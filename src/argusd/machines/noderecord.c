@@ -63,6 +63,7 @@ static const struct field record_rows[] = {
     ROW("downed", FIELD_BOOL, downed),
     ROW("forced", FIELD_BOOL, forced),
     CHARS("slow", slow),
+    CHARS("remedies", remedies),
     ROW("facts", FIELD_OBJECT, facts, .of = &node_facts_table),
 };
 static const struct field_table record_table = {.rows = record_rows,

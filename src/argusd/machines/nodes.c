@@ -272,6 +272,7 @@ static void noderun_free(struct noderun *nr)
     nodes_act_cancel(nr);
     nodes_look_cancel(nr);
     nodes_exporter_cancel(nr);
+    nodes_remedy_cancel(nr);
     nodes_ports_cancel(nr);
     nodes_peers_cancel(nr);
     nodes_holds_free(nr);
@@ -348,6 +349,8 @@ static void pass_once(struct nodes *ns)
             nodes_look(nr, now);
         if (!nr->gone)
             nodes_exporter(nr, now);
+        if (!nr->gone)
+            nodes_remedy(nr, now);
         if (!nr->gone)
             nodes_ports(nr, now);
     }
@@ -487,6 +490,7 @@ void nodes_close(struct nodes *ns)
         nodes_act_cancel(ns->v[i]);
         nodes_look_cancel(ns->v[i]);
         nodes_exporter_cancel(ns->v[i]);
+        nodes_remedy_cancel(ns->v[i]);
         nodes_ports_cancel(ns->v[i]);
         nodes_peers_cancel(ns->v[i]);
     }

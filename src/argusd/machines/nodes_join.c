@@ -131,6 +131,7 @@ static void on_probed(const struct probe_result *r, void *arg)
     nr->probe = NULL;
     take_probe(nr, r);
     compare_gpus(nr, r);
+    nodes_remedy_take_probe(nr);
     if (nr->n_findings) {
         const struct probe_finding *f = &nr->findings[0];
         nodes_fail(nr, f->code, f->text);
@@ -243,7 +244,8 @@ static void nodes_join_on_checked(const struct probe_result *r, void *arg)
 
 bool nodes_check_begin(struct noderun *nr)
 {
-    bool probed_anyway = nr->op == OP_PROBE || node_act(nr->row) == NODE_ACT_PROBE;
+    bool probed_anyway =
+        nr->op == OP_PROBE || (node_act(nr->row) == NODE_ACT_PROBE && !nodes_remedy_keeps_out(nr));
     if (!nr->checks || nr->check_probe || probed_anyway || !may_probe(nr->nodes))
         return false;
     nr->check_probe = start_probe(nr, nodes_join_on_checked);
@@ -548,14 +550,15 @@ void nodes_act(struct noderun *nr, usec_t now)
         return;
     switch (act) {
     case NODE_ACT_PROBE:
-        if (may_probe(nr->nodes))
+        if (nodes_remedy_lets_join(nr) && may_probe(nr->nodes))
             begin_probe(nr);
         break;
     case NODE_ACT_FENCE:
         nodes_begin_fence(nr);
         break;
     case NODE_ACT_START:
-        try_start(nr);
+        if (!nr->heal.call) /* it may be removing what Ray would use again */
+            try_start(nr);
         break;
     case NODE_ACT_STOP:
         nodes_begin_stop(nr);

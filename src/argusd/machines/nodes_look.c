@@ -73,7 +73,7 @@ static void release_hold(struct noderun *nr, size_t i)
     nr->nodes->table_changed = true;
 }
 
-static bool is_leased(const struct noderun *nr, const char *job)
+bool nodes_is_leased(const struct noderun *nr, const char *job)
 {
     const char *id;
     for (size_t i = 0; (id = sched_node_lease(nr->nodes->p.sched, nr->row->spec.name, i)); i++)
@@ -101,7 +101,7 @@ static size_t count_strays(const struct noderun *nr, const struct raylet_look *r
     for (size_t i = 0; i < r->n_jobs; i++) {
         if (r->jobs[i].is_live)
             continue;
-        if (is_leased(nr, r->jobs[i].id) || nodes_look_is_held(nr, r->jobs[i].id))
+        if (nodes_is_leased(nr, r->jobs[i].id) || nodes_look_is_held(nr, r->jobs[i].id))
             n -= n < r->jobs[i].processes ? n : r->jobs[i].processes;
         else
             *ret_ours = true;
@@ -245,6 +245,7 @@ static void take_look(struct noderun *nr, const struct raylet_look *r)
     take_cards(nr, r->cards);
     take_rdma(nr, r->rdma);
     take_measures(nr, r);
+    nodes_remedy_take(nr, r);
     take_health(nr, r);
 }
 

@@ -2,14 +2,16 @@
 /* nodes_run.h - inside of the nodes service: a node at run time, and the parts of the service.
  *
  * nodes.c changes rows; nodes_ask.c does what operators ask; nodes_join.c brings machines in,
- * nodes_leave.c out; nodes_look.c watches them, nodes_exporter.c their exporters, nodes_ports.c
- * and nodes_peers.c try their ports; nodes_table.c merges with Ray's list; nodes_view.c,
- * nodes_pools.c and nodes_firewall.c render. Only nodes_change() changes a row's state. */
+ * nodes_leave.c out; nodes_look.c watches them, nodes_exporter.c their exporters, nodes_remedy.c
+ * puts right what it may, nodes_ports.c and nodes_peers.c try their ports; nodes_table.c merges
+ * with Ray's list; nodes_view.c, nodes_pools.c and nodes_firewall.c render. Only nodes_change()
+ * changes a row's state. */
 #pragma once
 #include "argusd/machines/nodes.h"
 #include "base/map.h"
 #include "ssh/probe.h"
 #include "ssh/raylet.h"
+#include "ssh/remedycall.h"
 
 enum node_op { OP_NONE, OP_PROBE, OP_FENCE, OP_TOKEN, OP_START, OP_STOP };
 
@@ -26,6 +28,8 @@ struct nodes_check {
     nodes_check_f cb;
     void *arg;
 };
+
+enum { NODES_SUSPECTS_MAX = 16 };
 
 struct nodes_waiter {
     struct nodes_waiter *next;
@@ -105,6 +109,22 @@ struct noderun {
         struct nodes_port open;
     } peers;
 
+    /* what is put right by itself: nodes_remedy.c */
+    struct {
+        struct raylet_job suspects[NODES_SUSPECTS_MAX]; /* of the newest look: without a lease */
+        size_t n;
+        struct store_read *read; /* whether the last of them is over */
+        usec_t after;            /* of the next such question */
+        bool disk_full;          /* by the newest look or probe */
+        bool may_rejoin;         /* the start of its raylet is in the book */
+        unsigned spent;          /* 1 << remedy: told that its limit is reached */
+        bool is_decided;         /* in the book and told; done once that is on disk: */
+        enum remedy what;
+        struct raylet_job stray; /* of REMEDY_STRAY */
+        uint64_t batch;
+        struct remedycall *call;
+    } heal;
+
     /* checking on demand */
     struct probe *check_probe;
     struct nodes_check *checks;
@@ -177,10 +197,22 @@ void nodes_look_cancel(struct noderun *nr);
 void nodes_hold(struct noderun *nr, const char *job, double gpus);
 double nodes_held(const struct noderun *nr);
 void nodes_holds_free(struct noderun *nr);
+bool nodes_is_leased(const struct noderun *nr, const char *job); /* the job has a lease there */
 
 /* nodes_exporter.c */
 void nodes_exporter(struct noderun *nr, usec_t now);
 void nodes_exporter_cancel(struct noderun *nr);
+
+/* nodes_remedy.c */
+/* What a look has seen. */
+void nodes_remedy_take(struct noderun *nr, const struct raylet_look *r);
+void nodes_remedy_take_probe(struct noderun *nr); /* its findings */
+void nodes_remedy(struct noderun *nr, usec_t now);
+/* May a node that is lost be probed and started? False: its raylet died, and its remedy is off or
+ * spent, which the row says, or is being written into the book. */
+bool nodes_remedy_lets_join(struct noderun *nr);
+bool nodes_remedy_keeps_out(const struct noderun *nr);
+void nodes_remedy_cancel(struct noderun *nr);
 
 /* nodes_ports.c */
 void nodes_ports(struct noderun *nr, usec_t now);

@@ -34,6 +34,7 @@ static struct node_row *whole_row(void)
     (void)snprintf(n->net_text, sizeof(n->net_text), "%s", "{\"a\":\"n1\"}");
     (void)snprintf(n->added_by, sizeof(n->added_by), "%s", "ann");
     n->ssh_away = n->may_run = n->drain_due = true;
+    (void)snprintf(n->remedies, sizeof(n->remedies), "%s", "raylet@1700000000");
     n->tries = 3;
     n->place = 2;
     (void)snprintf(n->session, sizeof(n->session), "%s", "session_1");
@@ -70,6 +71,7 @@ static void test_there_and_back(void **state)
     assert_int_equal(back->net, NODE_NET_BAD);
     assert_string_equal(back->net_text, n->net_text);
     assert_string_equal(back->added_by, "ann");
+    assert_string_equal(back->remedies, "raylet@1700000000");
     buf_release(&a);
     buf_release(&b);
     node_row_free(n);

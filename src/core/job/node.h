@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/field.h"
 #include "core/job/node_slow.h"
+#include "core/job/remedy.h"
 #include "core/job/stopwatch.h"
 #include "core/spec/nodespec.h"
 
@@ -143,7 +144,8 @@ struct node_row {
     bool downed;    /* drained with the whole cluster, and back with it */
     bool forced;    /* removal does not wait for an answer of the machine */
     struct node_facts facts;
-    char slow[NODE_SLOW_MAX]; /* jobs of which a rank was slow there: node_slow.h */
+    char slow[NODE_SLOW_MAX];       /* jobs of which a rank was slow there: node_slow.h */
+    char remedies[REMEDY_BOOK_MAX]; /* the acts of the last hour: remedy.h */
 };
 
 struct node_row *node_row_new(void);
