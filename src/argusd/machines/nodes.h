@@ -131,10 +131,13 @@ struct nodes_waiter *nodes_wait(struct noderun *nr, void (*cb)(void *arg), void 
 void nodes_unwait(struct nodes_waiter *w); /* NULL is fine; not after the call */
 
 /* The head and all nodes that nodes_down() sent away are wanted again / exactly what we started is
- * stopped, workers first. ERR_CONFLICT: nothing here is ours, or (down) the jobs that run there,
- * unless they are to be stopped. */
+ * stopped, workers first. then: what becomes of jobs that run there; with NODE_THEN_WAIT they are
+ * in the way. ERR_CONFLICT: nothing here is ours, or these jobs. */
 must_check int nodes_up(struct nodes *ns, const char *actor, struct err *err);
-must_check int nodes_down(struct nodes *ns, bool stop_jobs, const char *actor, struct err *err);
+must_check int nodes_down(struct nodes *ns,
+                          enum node_then then,
+                          const char *actor,
+                          struct err *err);
 /* Ids of the jobs that run on our nodes, comma-separated, at most a few; "" = none. */
 void nodes_jobs_on(const struct nodes *ns, const char *name, char *ret, size_t size);
 

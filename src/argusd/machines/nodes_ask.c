@@ -285,11 +285,11 @@ int nodes_up(struct nodes *ns, const char *actor, struct err *err)
     return 0;
 }
 
-int nodes_down(struct nodes *ns, bool stop_jobs, const char *actor, struct err *err)
+int nodes_down(struct nodes *ns, enum node_then then, const char *actor, struct err *err)
 {
     if (!has_ours(ns))
         return message_refuse(err, ERR_CONFLICT, "nothing_to_stop", MESSAGE_NO_ARGS);
-    for (size_t i = 0; i < ns->n && !stop_jobs; i++) {
+    for (size_t i = 0; i < ns->n && then == NODE_THEN_WAIT; i++) {
         char jobs[200];
         nodes_jobs_on(ns, ns->v[i]->row->spec.name, jobs, sizeof(jobs));
         if (*jobs)
@@ -299,7 +299,7 @@ int nodes_down(struct nodes *ns, bool stop_jobs, const char *actor, struct err *
     }
     for (size_t i = 0; i < ns->n; i++) {
         struct node_event e = {.kind = NODE_EV_DRAIN,
-                               .then = NODE_THEN_STOP,
+                               .then = then == NODE_THEN_WAIT ? NODE_THEN_STOP : then,
                                .downed = true,
                                .text = "{\"cluster\":1}"};
         (void)nodes_change(ns->v[i], &e, actor);

@@ -126,7 +126,7 @@ static int ops_act_down(struct ops_plan *p, struct err *err)
     for (size_t pos = 0; (l = jobs_next_placed(a->jobs, &pos));)
         if (!jobs_preempt(l, "node_drained", text, p->applied_by))
             (void)api_stop_job(l, p->applied_by); /* it may be stopping already */
-    return nodes_down(a->nodes, true, p->applied_by, err);
+    return nodes_down(a->nodes, NODE_THEN_RESTART, p->applied_by, err);
 }
 
 struct ops_machines {

@@ -157,8 +157,8 @@ static void clusters_change(struct http_req *req, struct api *a, bool up)
     _cleanup_(json_unrefp) json_t *o = api_read_action(req, &cluster_down_form);
     if (!o)
         return;
-    bool stop_jobs = json_get_bool(o, "stop_jobs", false);
-    int r = up ? nodes_up(a->nodes, user, &err) : nodes_down(a->nodes, stop_jobs, user, &err);
+    enum node_then then = json_get_bool(o, "stop_jobs", false) ? NODE_THEN_STOP : NODE_THEN_WAIT;
+    int r = up ? nodes_up(a->nodes, user, &err) : nodes_down(a->nodes, then, user, &err);
     if (r < 0)
         api_fail(req, &err, 0);
     else
