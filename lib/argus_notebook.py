@@ -3,9 +3,9 @@
 
     argus_notebook.py --name main --base /n/alice/main --home /private/users/alice --ports 8700-8799
 
-It starts the server on the leased machine's address and on a free port of the range, and writes down that port and what
-happens in the notebook (jobs/<id>/notebook.json), which argusd reads. The server asks for the token that argusd gave
-this job as a secret; argusd puts it before each request, nobody else has it.
+It starts the server on the leased machine's address and on a free port of the range, and writes down how far the start
+has come, that port, and what happens in the notebook (jobs/<id>/notebook.json), which argusd reads. The server asks for
+the token that argusd gave this job as a secret; argusd puts it before each request, nobody else has it.
 
 Kernels and terminals run in an overlay: a virtual environment in the user's directory that sees the machine's own
 packages and keeps what the user installs. Settings, open tabs and history are in the user's directory too, so that the
@@ -138,6 +138,8 @@ def prepare(a):
     make_private(pathlib.Path(a.home) / ".argus")
     data, ipython = make_private(own / "data"), make_private(home / ".argus/ipython")
     overlay = make_overlay(home)
+    # Which packages 'argus notebook freeze' keeps; argusd reads it (src/fsroot/archive/overlaypack.h).
+    (own / "overlay").write_text(f"{overlay.name} python{sys.version_info.major}.{sys.version_info.minor}\n")
     write_kernel(data, overlay)
     write_startup(ipython)
     env = {k: v for k, v in os.environ.items() if k not in (TOKEN_ENV, AGAIN_ENV, "PYTHONHOME")}
@@ -181,11 +183,26 @@ def free_ports(address, ports):
 
 
 # `python -m jupyterlab`, but for two things in its page: the token, which its script would put into addresses (it needs
-# none, argusd puts it before each request), and the question whether to fetch news from the makers of Jupyter.
+# none, argusd puts it before each request), and the question whether to fetch news from the makers of Jupyter; and for
+# outputs of cells whose page is gone, which argus_record.py keeps.
 SERVE = """
+import importlib.util
 import sys
 
 from jupyterlab.labapp import LabApp
+
+
+def load_record(path):
+    spec = importlib.util.spec_from_file_location("argus_record", path)
+    sys.modules["argus_record"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+if load_record(sys.argv.pop(1)).Connection is not None:
+    sys.argv.append("--ServerApp.kernel_websocket_connection_class=argus_record.Connection")
+else:
+    print("notebook: this JupyterLab is too old: what cells print while no page is open is not kept", flush=True)
 
 
 def page_of(handler, config):
@@ -214,7 +231,8 @@ def server_words(a, address, port):
         "LabApp.news_url": None,
         "LabApp.extension_manager": "readonly",
     }
-    words = [sys.executable, "-c", SERVE, "--no-browser"]
+    record = pathlib.Path(__file__).resolve().with_name("argus_record.py")
+    words = [sys.executable, "-c", SERVE, str(record), "--no-browser"]
     if os.geteuid() == 0:
         words.append("--allow-root")
     return words + [f"--{k}={v}" for k, v in options.items()]
@@ -340,22 +358,28 @@ def write_record(record):
     part.replace(at)
 
 
+def tell(phase, **more):
+    """How far the start has come, or what happens in one that is ready."""
+    try:
+        write_record({"attempt": int(os.environ.get("ARGUS_ATTEMPT", "1")), "phase": phase, **more})
+    except OSError as e:
+        say(f"the record cannot be written, trying again: {e}")
+
+
 def watch(server, leaving):
     seen, seq = Watch(server), 0
-    attempt = int(os.environ.get("ARGUS_ATTEMPT", "1"))
     while server.process.poll() is None and not leaving.is_set():
         seq += 1
-        try:
-            write_record({"attempt": attempt, "port": server.port, "seq": seq, **seen.look()})
-        except OSError as e:
-            say(f"the record cannot be written, trying again: {e}")
+        tell("ready", port=server.port, seq=seq, **seen.look())
         leaving.wait(LOOK_S)
 
 
 def run(a):
     leaving = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: leaving.set())
+    tell("environment")
     env, address = prepare(a), own_address()
+    tell("server")
     try:
         for port in free_ports(address, a.ports):
             server = Server(a, address, port, env)

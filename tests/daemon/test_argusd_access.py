@@ -188,6 +188,7 @@ ROUTES = {
     "GET /v1/notebooks/{name}": ("/v1/notebooks/hers?user=alice", "udydhhy", None),
     "DELETE /v1/notebooks/{name}": ("/v1/notebooks/hers?user=alice", "udydhhy", None),
     "POST /v1/notebooks/{name}:extend": ("/v1/notebooks/hers:extend?user=alice", "udydhhy", {"for": "1h"}),
+    "POST /v1/notebooks/{name}:freeze": ("/v1/notebooks/hers:freeze", "udydhhh", None),
     "POST /v1/notebooks/{name}:open": ("/v1/notebooks/hers:open?user=alice", "udydhhd", None),
     "POST /v1/notebooks/{name}:stop": ("/v1/notebooks/hers:stop?user=alice", "udydhhy", None),
     "GET /v1/services": ("/v1/services", TOKEN, None),

@@ -161,6 +161,7 @@ ROUTES = {
     ("GET", "/v1/notebooks/{name}"): ("/v1/notebooks/NOTEBOOK", None),
     ("DELETE", "/v1/notebooks/{name}"): ("/v1/notebooks/STOPPED_NOTEBOOK", None),
     ("POST", "/v1/notebooks/{name}:extend"): ("/v1/notebooks/NOTEBOOK:extend", {"for": "1h"}),
+    ("POST", "/v1/notebooks/{name}:freeze"): ("/v1/notebooks/NOTEBOOK:freeze", None),
     ("POST", "/v1/notebooks/{name}:open"): ("/v1/notebooks/NOTEBOOK:open", None),
     ("POST", "/v1/notebooks/{name}:stop"): ("/v1/notebooks/NOTEBOOK:stop", None),
     ("GET", "/v1/services"): ("/v1/services", None),
@@ -468,7 +469,8 @@ class Whole:
 @pytest.fixture(scope="module")
 def w(tmp_path_factory):
     home = tmp_path_factory.mktemp("api")
-    more = "alerts: {receivers: {ops: {kind: log}}}"
+    # Each call of a route leaves what it made: more notebooks than one user may have otherwise.
+    more = "alerts: {receivers: {ops: {kind: log}}}\nnotebooks: {running_per_user: 0}"
     with FakeRay("2.60.0", state=home / "ray") as ray, Argusd(home, ray.url, more=more) as argusd:
         ray.add_job(submission_id="theirs", status="RUNNING")  # of somebody else
         yield Whole(ray, argusd)
@@ -522,6 +524,8 @@ def test_each_role(w, route):
                 assert (reply.status, reply.json()["code"]) == (503, "serve_not_ready"), reply
             elif route[1].endswith(":open"):  # tests/daemon/test_notebooks.py has a door
                 assert (reply.status, reply.json()["code"]) == (503, "notebooks_off"), reply
+            elif route[1].endswith(":freeze"):  # tests/daemon/test_notebooks_freeze.py has one with packages
+                assert (reply.status, reply.json()["code"]) == (409, "freeze_no_overlay"), reply
             elif route[1].endswith("{run}:rollback"):  # tests/daemon/test_pipes_deploy.py has one that deployed
                 assert (reply.status, reply.json()["code"]) == (409, "pipe_rollback_none"), reply
             elif route[1].endswith("/restart_ray_head"):  # tests/daemon/test_ops.py has one of ours
@@ -538,8 +542,8 @@ def test_each_role(w, route):
 def test_live_replies_match_the_schema(w, route):
     path = ROUTES[route][0]
     reply = w.call(route, "admin")
-    if path.endswith((":ask", ":open", "_RUN:rollback", "/restart_ray_head")):
-        pytest.skip("nothing is ready: test_services.py, test_notebooks.py, test_pipes_deploy.py and test_ops.py do it")
+    if path.endswith((":ask", ":open", ":freeze", "_RUN:rollback", "/restart_ray_head")):
+        pytest.skip("nothing is ready: test_services.py, test_notebooks*.py, test_pipes_deploy.py, test_ops.py do it")
     answers = operations(w.api)[route]["responses"]
     kinds = next(v for k, v in answers.items() if k.startswith("2")).get("content", {})
     assert not kinds or reply.headers["Content-Type"].split(";")[0] in [k.split(";")[0] for k in kinds]

@@ -60,26 +60,35 @@ for port in range(first, last + 1):
     except OSError:
         pass
 job = pathlib.Path(a.home).parents[1] / "jobs" / os.environ["ARGUS_JOB_ID"]
+
+def tell(record):
+    (job / "notebook.json.part").write_text(json.dumps({"attempt": int(os.environ["ARGUS_ATTEMPT"]), **record}))
+    (job / "notebook.json.part").rename(job / "notebook.json")
+
+hold = pathlib.Path(a.home) / "hold"
+for phase in ("environment", "server") if hold.is_fifo() else ():
+    tell({"phase": phase})
+    hold.read_text()  # until the test opens the other end
 quiet = json.loads((pathlib.Path(a.home) / "quiet").read_text()) if (pathlib.Path(a.home) / "quiet").exists() else 0
-record = {"attempt": int(os.environ["ARGUS_ATTEMPT"]), "port": port, "seq": 1, "quiet_s": quiet, "kernels": 1,
-          "terminals": 0, "busy": False}
-(job / "notebook.json.part").write_text(json.dumps(record))
-(job / "notebook.json.part").rename(job / "notebook.json")
+tell({"phase": "ready", "port": port, "seq": 1, "quiet_s": quiet, "kernels": 1, "terminals": 0, "busy": False})
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 server.serve_forever()
 """
 
 
-def machines():
-    resources = {"CPU": 40, "GPU": 2, "worker_node": 100, "argus_node_h2": 1000}
-    worker = {"name": "h2", "ip": "127.0.0.1", "resources": resources, "labels": {"argus.node": "h2"}}
-    return [{"name": "h1", "ip": "127.0.0.9", "head": True, "resources": {}}, worker]
+def worker(name, ip):
+    resources = {"CPU": 40, "GPU": 2, "worker_node": 100, f"argus_node_{name}": 1000}
+    return {"name": name, "ip": ip, "resources": resources, "labels": {"argus.node": name}}
+
+
+def machines(*more):
+    return [{"name": "h1", "ip": "127.0.0.9", "head": True, "resources": {}}, worker("h2", "127.0.0.1"), *more]
 
 
 class Bed:
-    def __init__(self, home, kind=Argusd, more="", keys=""):
+    def __init__(self, home, kind=Argusd, more="", keys="", nodes=()):
         self.home, self.kind, self.more, self.keys = home, kind, more, keys
-        self.ray = FakeRay("2.60.0", nodes=machines(), state=home / "ray")
+        self.ray = FakeRay("2.60.0", nodes=machines(*nodes), state=home / "ray")
 
     def __enter__(self):
         self.ray.start()
@@ -378,6 +387,83 @@ def test_nobody_there_warned_then_stopped_and_started_as_it_was(bed):
     assert bed.call("POST", "/v1/notebooks/quiet:extend", {"for": "1s"}).status == 400
     (home / "quiet").unlink()
     bed.gone("quiet")
+
+
+def test_each_phase_of_a_start_is_told(bed, mine, tmp_path):
+    """By the reply, and by the command line; what a phase means is the reason why it does not run yet."""
+    assert mine["phase"] == "ready"
+    hold = bed.argusd.root / "users/alice/hold"
+    os.mkfifo(hold)
+    try:
+        assert bed.start("slow", gpus=2)["phase"] in ("queued", "placed")
+        for phase, code in (("environment", "notebook_prepares"), ("server", "notebook_starts")):
+            until(lambda: (bed.page("slow")["reason"] or {}).get("code") == code, f"{phase} is told")
+            page = bed.page("slow")
+            assert (page["state"], page["phase"]) == ("STARTING", phase)
+            if phase == "server":
+                env = {"ARGUS_URL": bed.argusd.url, "ARGUS_TOKEN": bed.argusd.tokens["user"], "COLUMNS": "250"}
+                argv = [PROGRAMS["argus"], "notebook", "ls"]
+                own = {**os.environ, **env, "XDG_CONFIG_HOME": str(tmp_path)}
+                listed = subprocess.run(argv, capture_output=True, text=True, env=own, timeout=60).stdout
+                assert "PHASE" in listed and "JupyterLab starts on the leased machine" in listed, listed
+            hold.write_text("")
+    finally:
+        hold.unlink()
+    page = bed.wait("READY", "slow")
+    assert page["phase"] == "ready" and page["reason"] is None
+    # All GPUs are held by that one: the next start is told what it waits for.
+    bed.start("behind", gpus=1)
+    page = until(lambda: (n := bed.page("behind"))["reason"] and n, "it is said what it waits for")
+    assert (page["state"], page["phase"]) == ("WAITING", "queued")
+    bed.gone("behind")
+    bed.gone("slow")
+
+
+def test_so_many_run_at_the_same_time_and_no_more(tmp_path):
+    """Of one user, whatever their names, and of one project, whoever started them; a stopped one makes room."""
+    with Bed(tmp_path, keys=", running_per_user: 2, running_per_project: 3") as bed:
+        bed.start("a")
+        bed.start("b")
+        refused = bed.start("c", status=422)
+        assert refused["code"] == "notebooks_of_user" and "argus notebook stop" in refused["hint"]
+        assert bed.page("c") is None, "what is refused leaves nothing"
+        bed.start("a", token="admin")
+        refused = bed.start("b", status=422, token="admin")
+        assert refused["code"] == "notebooks_of_project" and "'default'" in refused["detail"]
+        bed.wait("READY", "a")
+        bed.gone("a")
+        bed.start("c")
+        # One that is stopped counts again when it is started again.
+        bed.call("POST", "/v1/notebooks/b:stop")
+        bed.wait("STOPPED", "b")
+        bed.start("a")
+        assert bed.start("b", status=422)["code"] == "notebooks_of_user"
+
+
+def test_a_lost_machine_is_told_and_the_notebook_starts_elsewhere(tmp_path):
+    with Bed(tmp_path, nodes=[worker("h3", "127.0.0.3")]) as bed:
+        before = bed.ready()
+        assert before["interruption"] is None and before["interrupted_at"] is None
+        kept = bed.argusd.root / "users/alice/kept.ipynb"
+        kept.write_text("{}")
+        bed.ray.node(before["node"], "dead")
+        after = until(lambda: (n := bed.page())["state"] == "READY" and n["node"] != before["node"] and n, "elsewhere")
+        assert after["job"] == before["job"] and kept.exists()
+        assert after["interruption"]["code"] == "notebook_lost" and after["interrupted_at"]
+        assert f"machine '{before['node']}' was lost" in after["interruption"]["text"]
+
+        def told():
+            return [e for e in bed.argusd.events() if e["kind"] == "notebook_interrupted"]
+
+        (event,) = told()
+        assert event["object"] == "notebook/alice/main"
+        bed.argusd.restart()
+        again = bed.wait("READY")
+        assert again["interruption"] == after["interruption"] and len(told()) == 1
+        # Started by people, it begins anew.
+        bed.call("POST", "/v1/notebooks/main:stop")
+        bed.wait("STOPPED")
+        assert bed.ready()["interruption"] is None and len(told()) == 1
 
 
 def test_what_is_refused(bed):

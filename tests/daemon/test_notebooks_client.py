@@ -74,8 +74,17 @@ def test_settings_of_a_login_and_the_magic(argus, argusd, monkeypatch, tmp_path,
     at = tmp_path / "job.yaml"
     at.write_text("workload: ray\nentrypoint: echo from the magic\n")
     job = function(f"submit {at} -w")
-    assert kind == "line" and job.state == "SUCCEEDED"
+    assert kind == "line_cell" and job.state == "SUCCEEDED"
     function(f"logs {job.id}")
     assert "from the magic" in capsys.readouterr().out
     assert function(f"submit {at} n_gpus_per_node=1") is None, "a word that does nothing is not taken"
     assert function("dance") is None and "submit FILE" in capsys.readouterr().out
+    cell = "workload: ray\nentrypoint: echo from the cell\n"
+    made = function("submit", cell)
+    assert argus.job(made.id).wait(timeout=120).id == made.id
+    done = function("submit -w", cell)
+    assert done.state == "SUCCEEDED" and "from the cell" in done.logs()
+    for line in (f"submit {at}", f"status {done.id}", ""):
+        assert function(line, cell) is None, "a cell is taken by submit alone, and is its spec"
+    with pytest.raises(argus.Error):
+        function("submit", "workload: rocket")

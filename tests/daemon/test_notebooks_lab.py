@@ -17,6 +17,38 @@ from argusd import needs_argusd, until
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [needs_argusd, pytest.mark.nightly]
 
+# A page that runs a cell and goes away while the cell is busy: it waits at the gate for as long as the test wants.
+LEAVES = """
+import json, sys, urllib.request
+import websocket
+from jupyter_client.session import Session
+
+base, mine = sys.argv[1], json.loads(sys.argv[2])
+
+def ask(method, path, body):
+    lines = {**mine, "Content-Type": "application/json"}
+    request = urllib.request.Request("http://" + base + path, json.dumps(body).encode(), lines, method=method)
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return json.loads(reply.read())
+
+CODE = "print('before'); open('gate').read()\\nfor i in range(1000): print('line', i)\\n6 * 7"
+cell = {"id": "busy", "cell_type": "code", "source": CODE, "metadata": {}, "outputs": [], "execution_count": None}
+content = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+ask("PUT", "/api/contents/left.ipynb", {"type": "notebook", "content": content})
+of = {"path": "left.ipynb", "name": "left.ipynb", "type": "notebook", "kernel": {"name": "python3"}}
+kernel, session = ask("POST", "/api/sessions", of)["kernel"]["id"], Session()
+address = f"ws://{base}/api/kernels/{kernel}/channels?session_id=left"
+ws = websocket.create_connection(address, header=mine, timeout=60)
+for cell_id, code in (("busy", CODE), ("unsaved", "print('of a cell that was never saved')")):
+    content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False,
+               "stop_on_error": True}
+    message = session.msg("execute_request", content, metadata={"cellId": cell_id})
+    ws.send(json.dumps({**message, "channel": "shell"}, default=str))
+while json.loads(ws.recv())["msg_type"] != "stream":
+    pass
+ws.close()
+"""
+
 
 def test_a_cell_runs_and_what_was_made_is_there_again(tmp_path):
     python = str(environment() / "bin/python")
@@ -44,6 +76,37 @@ def test_a_cell_runs_and_what_was_made_is_there_again(tmp_path):
         bed.wait("STOPPED")
         bed.call("POST", "/v1/notebooks", {"name": "main"})
         assert bed.wait("READY")["job"] != job and (home / "made.ipynb").exists()
+        bed.gone()
+
+
+def test_a_page_that_left_a_busy_cell_finds_all_its_output(tmp_path):
+    """With no page open, all of it: what it had printed by then, what it printed since, and a cell behind it."""
+    python = str(environment() / "bin/python")
+    with Bed(tmp_path) as bed:
+        bed.python = python
+        bed.ready()
+        cookie, _ = bed.enter()
+        home, base = bed.argusd.root / "users/alice", "/n/alice/main"
+        os.mkfifo(home / "gate")
+        argv = [python, "-c", LEAVES, f"{bed.host}{base}", json.dumps({"Cookie": cookie})]
+        got = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE)
+        assert got.returncode == 0, got.stderr
+
+        def cells():
+            try:
+                return json.loads((home / "left.ipynb").read_text())["cells"]
+            except ValueError:  # it is just being written
+                return [{"outputs": []}]
+
+        so_far = until(lambda: cells()[0]["outputs"], "what it printed so far is in the file")
+        assert "".join(so_far[0]["text"]) == "before\n"
+        (home / "gate").write_text("")
+        until(lambda: len(now := cells()) == 2 and now[1]["outputs"], "what ran behind it is there, too")
+        opened = json.loads(bed.ask(f"{base}/api/contents/left.ipynb", cookie)[2])["content"]["cells"]
+        printed, result = opened[0]["outputs"]
+        assert printed["text"] == "before\n" + "".join(f"line {i}\n" for i in range(1000))
+        assert result["data"]["text/plain"] == "42" and opened[0]["execution_count"] == 1
+        assert opened[1]["outputs"][0]["text"] == "of a cell that was never saved\n"
         bed.gone()
 
 

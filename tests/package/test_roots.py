@@ -240,6 +240,7 @@ def test_size_and_what_is_inside(tarball):
     top = tarball.name.removesuffix(".tar.gz")
     for path in ("bin/argus", "bin/argusd", "bin/argus-shepherd", "bin/argus-gpus", "share/man/man1/argus-init.1.gz",
                  "share/argus/hook/sitecustomize.py", "share/argus/rules/nccl.yaml", "share/argus/lib/argus_trial.py",
+                 "share/argus/client/argus_client-0.1.0-py3-none-any.whl",
                  "share/doc/argus/README.md", "share/doc/argus/LICENSE", "share/argus/examples/grpo.yaml"):  # fmt: skip
         assert f"{top}/{path}" in names, path
 

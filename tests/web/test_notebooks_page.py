@@ -128,6 +128,7 @@ def test_its_other_states(browser, world):
     # Another one's: an admin stops it, and does not open or start it.
     page = browser.open("/notebooks?name=alice/waits", ".drawer .kv", token="admin", lang="zh", theme="dark")
     page.wait_for_selector(".drawer .cli:has-text('argus notebook show waits --user alice')")
+    page.wait_for_selector(".drawer .nb-phases [aria-current=step]:has-text('排队中')")
     page.click(".drawer footer .btn.bad")
     assert line(page) == "argus notebook stop waits --user alice" and "不再等待租约" in page.inner_text("[role=dialog]")
     shot(page, "nb-admin-zh")

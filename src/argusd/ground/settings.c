@@ -45,6 +45,10 @@ static const struct field keys[] = {
     {"notebooks.url", FIELD_STR, AT(notebooks_url),
      .doc = "how browsers reach that door: http(s)://HOST[:PORT], of another host name or address "
             "than argusd's own pages"},
+    {"notebooks.running_per_user", FIELD_INT, AT(notebooks_of_user), "3", 0, 50,
+     .doc = "notebooks of one user that run or wait at the same time; 0: no limit"},
+    {"notebooks.running_per_project", FIELD_INT, AT(notebooks_of_project), "0", 0, 100000,
+     .doc = "the same of one project, whoever started them; 0: no limit"},
     {"notebooks.pip_index_url", FIELD_STR, AT(pip_index_url),
      .doc = "where pip in notebooks installs from (PIP_INDEX_URL): http(s)://HOST/PATH, without a "
             "password; default: as the machine has it"},

@@ -47,8 +47,9 @@ struct settings {
     usec_t ops_expires; /* of a plan that nobody applied */
     usec_t session_idle, session_longest;
     int64_t session_most;
-    char *notebooks_listen, *notebooks_url; /* both or neither */
-    char *pip_index_url, *pip_trusted_host; /* of notebooks; NULL: as the machine has it */
+    char *notebooks_listen, *notebooks_url;          /* both or neither */
+    char *pip_index_url, *pip_trusted_host;          /* of notebooks; NULL: as the machine has it */
+    int64_t notebooks_of_user, notebooks_of_project; /* that run at the same time; 0: no limit */
     double submits_per_second;
     int64_t serve_port;
     int serve_gate;          /* enum serve_gate */

@@ -17,6 +17,7 @@ int tools_place(const char *root, struct err *err)
         {"argus_notebook.py", embedded_argus_notebook_py, embedded_argus_notebook_py_size},
         {"argus_prepare.py", embedded_argus_prepare_py, embedded_argus_prepare_py_size},
         {"argus_raylet.py", embedded_argus_raylet_py, embedded_argus_raylet_py_size},
+        {"argus_record.py", embedded_argus_record_py, embedded_argus_record_py_size},
         {"argus_remote.py", embedded_argus_remote_py, embedded_argus_remote_py_size},
         {"argus_serve.py", embedded_argus_serve_py, embedded_argus_serve_py_size},
         {"argus_sources.py", embedded_argus_sources_py, embedded_argus_sources_py_size},

@@ -40,6 +40,7 @@ struct changes;
 struct checkpoints;
 struct curves_kept;
 struct doctor_look;
+struct freezing;
 struct preflights;
 struct remotewriter;
 struct simulations;
@@ -60,6 +61,15 @@ struct pipes;
 struct serving;
 struct uploads;
 struct web_file;
+
+enum { METRICS_TAKERS_TEXT_MAX = 200 };
+/* Who takes the page of metrics. Wall times; 0: never. */
+struct metrics_takers {
+    usec_t read_at;                    /* GET /metrics was answered */
+    usec_t pushed_at;                  /* by remote_write, and it was taken */
+    usec_t failing_since;              /* 0: the last push was taken, or there was none */
+    char why[METRICS_TAKERS_TEXT_MAX]; /* the last push failed */
+};
 
 /* The app pointer of every handler. All borrowed; set once by services.c. */
 struct api {
@@ -109,12 +119,15 @@ struct api {
     struct turns searches;      /* in logs */
     struct turns families;      /* of jobs, that are asked for */
     struct doctor_look *doctor; /* of the doctor, under way; NULL: none is */
+    struct freezing *freezings; /* of packages of notebooks, under way; NULL: none is */
+    struct metrics_takers metrics_takers;
     struct curves_kept *curves;
     struct sampler *sampler;
     struct ray_client *ray;
     const char *instance; /* our mark on Ray's records */
     struct changes *changes;
-    const struct web_file *web; /* the pages, ends with a NULL path */
+    const struct web_file *web;    /* the pages, ends with a NULL path */
+    const struct web_file *client; /* the Python client and its page for pip, the same way */
     struct http_server *http;
     struct http_server *door;  /* of notebooks; NULL: there is none */
     struct proxy *proxy;       /* carries requests to servers behind */

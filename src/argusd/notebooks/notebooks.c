@@ -35,11 +35,11 @@ struct access_thing notebook_thing(const struct notebook *n)
         .kind = ACCESS_KIND_NOTEBOOK, .name = n->name, .owner = n->owner, .project = n->project};
 }
 
-static void notebook_note(const struct noted *x,
-                          const char *kind,
-                          const char *actor,
-                          const char *code,
-                          const char *text)
+void notebook_note(const struct noted *x,
+                   const char *kind,
+                   const char *actor,
+                   const char *code,
+                   const char *text)
 {
     struct access_thing thing = notebook_thing(&x->n);
     _cleanup_(freep) char *object = xasprintf("notebook/%s/%s", x->n.owner, x->n.name);
@@ -84,6 +84,17 @@ enum notebook_state notebook_state_of(const struct noted *x)
     return x->report.port ? NOTEBOOK_READY : NOTEBOOK_STARTING;
 }
 
+enum notebook_phase notebook_phase_of(const struct noted *x)
+{
+    const struct live *l = notebook_live(x);
+    if (!x->n.wanted || (l && l->job->state == JOB_STOPPING))
+        return NOTEBOOK_PHASE_NONE;
+    if (!l || l->job->state == JOB_QUEUED)
+        return NOTEBOOK_PHASE_QUEUED;
+    bool is_heard = l->job->state == JOB_RUNNING && x->report.attempt == l->job->n_attempts;
+    return is_heard ? x->report.phase : NOTEBOOK_PHASE_PLACED;
+}
+
 /* It does not run any more, and nobody waits for it. */
 static void notebook_end(struct noted *x, bool failed, const char *code, const char *text)
 {
@@ -101,6 +112,7 @@ static void notebook_on_submitted(struct live *l, const struct err *err, void *a
     x->submit = NULL;
     if (l) {
         set_str(&x->n.job, l->job->id);
+        x->n.told_attempt = 0;
         notebook_save(x); /* in the batch of the job's own row */
         return;
     }
@@ -228,11 +240,16 @@ static void notebook_watch_idle(struct noted *x, const struct live *l, usec_t no
 
 static void notebook_say_why(struct noted *x, const struct live *l)
 {
+    static const char *const says[NOTEBOOK_PHASES] = {
+        [NOTEBOOK_PHASE_PLACED] = "notebook_begins",
+        [NOTEBOOK_PHASE_ENVIRONMENT] = "notebook_prepares",
+        [NOTEBOOK_PHASE_SERVER] = "notebook_starts",
+    };
     int position;
     if (l && l->job->state != JOB_RUNNING)
         jobs_reason(l, &x->reason, &position);
     else if (l)
-        notebook_set_reason(x, x->report.port ? NULL : "notebook_starts", "{}");
+        notebook_set_reason(x, says[notebook_phase_of(x)], "{}");
 }
 
 static void notebook_turn(struct noted *x, usec_t now)
@@ -244,6 +261,8 @@ static void notebook_turn(struct noted *x, usec_t now)
         notebook_submit(x, now);
     if (!x->n.wanted)
         notebook_stop_job(x);
+    else if (l)
+        notebook_tell_interruption(x, l->job);
     bool runs = l && x->n.wanted && l->job->state == JOB_RUNNING && l->job->gang.n;
     if (runs)
         notebook_look(x, l, now);
@@ -289,19 +308,6 @@ void notebooks_close(struct notebooks *ns)
 
 /* ---- what people change ---- */
 
-static int notebooks_check_room(const struct notebooks *ns, const char *owner, struct err *err)
-{
-    const struct noted *x;
-    size_t n = 0;
-    for (size_t pos = 0; (x = notebooks_next(ns, &pos));)
-        n += str_eq(x->n.owner, owner);
-    if (n < NOTEBOOKS_OF_USER_MAX)
-        return 0;
-    return message_refuse(
-        err, ERR_REFUSED, "notebooks_full",
-        MESSAGE_ARGS(MESSAGE_STR("user", owner), MESSAGE_NUM("most", NOTEBOOKS_OF_USER_MAX)));
-}
-
 int notebooks_run(struct notebooks *ns,
                   const struct noted *old,
                   struct notebook *taken,
@@ -312,7 +318,7 @@ int notebooks_run(struct notebooks *ns,
     if (x && (x->n.wanted || x->n.job))
         return message_refuse(err, ERR_CONFLICT, x->n.wanted ? "notebook_runs" : "notebook_ends",
                               MESSAGE_ARGS(MESSAGE_STR("name", x->n.name)));
-    int r = x ? 0 : notebooks_check_room(ns, taken->owner, err);
+    int r = notebooks_check_limits(ns, taken, !x, err);
     if (r == 0)
         r = secrets_need_key(ns->a->secrets, err); /* its token follows from it */
     if (r < 0)
@@ -329,6 +335,7 @@ int notebooks_run(struct notebooks *ns,
     x->again_at = 0;
     set_str(&x->n.code, NULL);
     set_str(&x->n.text, NULL);
+    notebook_forget_interruption(x);
     notebook_forget(x);
     notebook_changed(x);
     notebook_note(x, "notebook_started", x->n.owner, NULL, NULL);

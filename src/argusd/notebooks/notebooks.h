@@ -62,9 +62,12 @@ const struct noted *notebooks_next(const struct notebooks *ns, size_t *pos);
 const char *notebooks_of_job(const struct notebooks *ns, const char *job, usec_t *ret_left);
 struct access_thing notebook_thing(const struct notebook *n);
 enum notebook_state notebook_state_of(const struct noted *x);
+/* NOTEBOOK_PHASE_NONE: it is not to run, or is being stopped. */
+enum notebook_phase notebook_phase_of(const struct noted *x);
 
 /* A new one, or one that is there (x) with other settings: it is to run from now on. taken: its
- * members are taken where 0 is returned. ERR_CONFLICT: it runs. */
+ * members are taken where 0 is returned. ERR_CONFLICT: it runs. ERR_REFUSED: its owner or its
+ * project has as many as argus.yaml allows. */
 must_check int notebooks_run(struct notebooks *ns,
                              const struct noted *x,
                              struct notebook *taken,

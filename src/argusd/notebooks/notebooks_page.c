@@ -21,8 +21,8 @@ enum { EXTEND_DAYS = 7 };
 
 struct notebook_page {
     struct notebook n; /* borrowed */
-    const char *state, *node;
-    char *reason; /* JSON */
+    const char *state, *phase, *node;
+    char *reason, *interruption; /* JSON */
     int64_t kernels, terminals;
     bool busy;
     usec_t idle_for, stops_in;
@@ -46,6 +46,18 @@ static const struct field page_rows[] = {
       .schema = REF_OR_NULL("Reason"),
       .flags = EVERYWHERE,
       .doc = "what it waits for, or why it ended"),
+    P("phase",
+      FIELD_STR,
+      phase,
+      .flags = EVERYWHERE | FIELD_BORROWED,
+      .doc = "how far its start has come: queued, placed on a machine, environment (packages are "
+             "prepared), server (JupyterLab starts), ready; null: it is not to run"),
+    P("interruption",
+      FIELD_JSON,
+      interruption,
+      .schema = REF_OR_NULL("Reason"),
+      .flags = EVERYWHERE,
+      .doc = "what interrupted it last, while it was to run: its machine was lost or taken back"),
     P("node", FIELD_STR, node, .flags = EVERYWHERE | FIELD_BORROWED),
     P("kernels", FIELD_INT, kernels, .flags = EVERYWHERE),
     P("terminals", FIELD_INT, terminals, .flags = EVERYWHERE),
@@ -87,6 +99,8 @@ static void notebook_fill(struct resource_ask *q, const void *object, void *out)
     enum notebook_state state = notebook_state_of(x);
     page->n = x->n;
     page->state = notebook_state_words[state];
+    enum notebook_phase phase = notebook_phase_of(x);
+    page->phase = phase == NOTEBOOK_PHASE_NONE ? NULL : notebook_phase_words[phase];
     page->node = x->node;
     page->kernels = x->report.kernels;
     page->terminals = x->report.terminals;
@@ -94,6 +108,8 @@ static void notebook_fill(struct resource_ask *q, const void *object, void *out)
     page->idle_for =
         state == NOTEBOOK_READY && x->active_at && x->active_at < now ? now - x->active_at : 0;
     page->stops_in = state == NOTEBOOK_READY ? x->left : 0;
+    if (!q->is_trail)
+        page->interruption = notebook_page_say(q, x->n.interrupted_code, x->n.interrupted_text);
     if (q->is_trail || state == NOTEBOOK_READY)
         return;
     page->reason = x->n.wanted ? notebook_page_say(q, x->reason.code, x->reason.text)

@@ -13,6 +13,31 @@ struct notebooks {
     struct passes passes;
 };
 
+/* ---- notebooks.c ---- */
+
+/* An event about it. code NULL: the kind says it all. */
+void notebook_note(const struct noted *x,
+                   const char *kind,
+                   const char *actor,
+                   const char *code,
+                   const char *text);
+
+/* ---- notebooks_limits.c ---- */
+
+/* May its owner start it? ERR_REFUSED. is_new: it is not in the table yet. */
+must_check int notebooks_check_limits(const struct notebooks *ns,
+                                      const struct notebook *asked,
+                                      bool is_new,
+                                      struct err *err);
+
+/* ---- notebooks_interrupted.c ---- */
+
+/* Its job went back to the queue, or has another attempt since: the owner is told, once for each
+ * time, also after a restart of argusd. */
+void notebook_tell_interruption(struct noted *x, const struct job *j);
+/* Another job begins, or people start it anew: nothing interrupted that yet. */
+void notebook_forget_interruption(struct noted *x);
+
 /* ---- notebooks_rows.c ---- */
 
 void notebook_save(const struct noted *x);

@@ -78,7 +78,7 @@ static void notebook_on_read(void *arg)
 void notebook_look(struct noted *x, const struct live *l, usec_t now)
 {
     const struct cluster *cluster = x->of->a->cluster;
-    if (x->report.port && x->report.attempt != l->job->n_attempts)
+    if (x->report.attempt && x->report.attempt != l->job->n_attempts)
         notebook_forget(x); /* it was started anew, perhaps elsewhere */
     text_copy(x->node, gang_driver(&l->job->gang));
     usec_t pause = x->report.port ? LOOK_LATER : LOOK_SOON;

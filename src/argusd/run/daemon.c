@@ -113,7 +113,7 @@ static int daemon_start(struct argusd *d, const struct settings *settings, struc
     return 0;
 }
 
-int daemon_run(struct settings *settings, const struct web_file *web)
+int daemon_run(struct settings *settings, const struct web_file *web, const struct web_file *client)
 {
     struct argusd *d = xcalloc(1, sizeof(*d));
     struct err err = {0};
@@ -127,7 +127,7 @@ int daemon_run(struct settings *settings, const struct web_file *web)
     }
     work_shares_new(&d->loop);
     prepare_patience(d);
-    d->services = services_new(&d->loop, settings, web);
+    d->services = services_new(&d->loop, settings, web, client);
     int status = daemon_start(d, settings, &err) < 0 ? 1 : 0;
     if (status)
         (void)fprintf(stderr, "argusd: %s\n", err.text); /* nowhere else to say it */

@@ -5,6 +5,8 @@
 
 struct web_file;
 
-/* web: the pages, see web/pages.h. Returns an exit status. A start-up error is one line on stderr.
- */
-int daemon_run(struct settings *settings, const struct web_file *web);
+/* web: the pages, see web/pages.h; client: the Python client, see web/client.h. Returns an exit
+ * status. A start-up error is one line on stderr. */
+int daemon_run(struct settings *settings,
+               const struct web_file *web,
+               const struct web_file *client);

@@ -47,6 +47,8 @@ enum { EXIT_USAGE = 2, ARENAS = 2, TRIM_BYTES = 1 << 20 };
 
 /* Made by web/; without it (-Dweb=disabled) there is none. */
 extern const struct web_file WEB_FILES[];
+/* Made by tools/client/wheel. */
+extern const struct web_file CLIENT_FILES[];
 
 static int print(struct buf *out)
 {
@@ -134,7 +136,8 @@ static int daemon_main_run(const char *config, bool check)
     struct settings settings = {0};
     int status = EXIT_USAGE;
     if (load(config, &settings) == 0)
-        status = check ? printf("%s can be used\n", config) < 0 : daemon_run(&settings, WEB_FILES);
+        status = check ? printf("%s can be used\n", config) < 0
+                       : daemon_run(&settings, WEB_FILES, CLIENT_FILES);
     settings_release(&settings);
     return status;
 }

@@ -145,13 +145,15 @@ static int open_http(struct services *s, struct err *err)
 
 struct services *services_new(uv_loop_t *loop,
                               struct settings *settings,
-                              const struct web_file *web)
+                              const struct web_file *web,
+                              const struct web_file *client)
 {
     struct services *s = xcalloc(1, sizeof(*s));
     s->loop = s->api.loop = loop;
     s->settings = settings;
     s->api.settings = settings;
     s->api.web = web;
+    s->api.client = client;
     s->api.started_at = clock_wall();
     return s;
 }

@@ -15,7 +15,8 @@ struct web_file;
 /* All borrowed. What settings leave out and argusd finds by itself is put into them. */
 struct services *services_new(uv_loop_t *loop,
                               struct settings *settings,
-                              const struct web_file *web);
+                              const struct web_file *web,
+                              const struct web_file *client);
 /* The store with all that it knows, then the services, then the door: from here on requests are
  * answered. ERR_USAGE: the configuration is at fault. */
 must_check int services_open(struct services *s, struct err *err);

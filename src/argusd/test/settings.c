@@ -138,6 +138,11 @@ static void test_what_the_start_refuses(void **state)
     expect(
         "shared_root: /m\nnotebooks: {pip_index_url: 'https://m.example.org/feed@view/simple'}\n",
         0, "");
+    expect("shared_root: /m\nnotebooks: {running_per_user: 0, running_per_project: 9}\n", 0, "");
+    expect("shared_root: /m\nnotebooks: {running_per_user: 51}\n", -EINVAL,
+           "error: 'notebooks.running_per_user'");
+    expect("shared_root: /m\nremedies: {stray_process: off, raylet: on}\n", 0, "");
+    expect("shared_root: /m\nremedies: {raylet: maybe}\n", -EINVAL, "error: 'remedies.raylet'");
     expect("shared_root: /m\nnotebooks: {pip_trusted_host: '--index-url'}\n", -EINVAL,
            "error: 'notebooks.pip_trusted_host'");
     expect("shared_root: /m\nray: {address: 'http://[::1]:8265'}\n", 0, "");

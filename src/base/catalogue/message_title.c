@@ -154,6 +154,7 @@ static const struct message_row rows[] = {
     SAY("say_ops_action", "ACTION", "操作"),
     SAY("say_ops_target", "TARGET", "对象"),
     SAY("say_ops_approvals", "APPROVALS", "批准"),
+    SAY("say_notebook_phase", "PHASE", "阶段"),
     SAY("say_notebook_idle", "IDLE", "空闲"),
     SAY("say_notebook_stops", "STOPS IN", "距停止"),
     SAY("say_steps", "STEPS", "步骤"),

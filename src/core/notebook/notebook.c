@@ -77,8 +77,20 @@ static const struct field notebook_rows[] = {
     ROW(changed_at, FIELD_TIME, .flags = OWN),
     ROW(code, FIELD_STR, .flags = FIELD_STORED),
     ROW(text, FIELD_STR, .flags = FIELD_STORED),
+    ROW(interrupted_code, FIELD_STR, .flags = FIELD_STORED),
+    ROW(interrupted_text, FIELD_STR, .flags = FIELD_STORED),
+    ROW(interrupted_at,
+        FIELD_TIME,
+        .flags = OWN | LISTED,
+        .doc =
+            "time at which its machine was lost or taken back; null: it was not since its start"),
+    ROW(told_attempt, FIELD_INT, .flags = FIELD_STORED),
 };
 const struct field_table notebook_table = FIELD_TABLE("Notebook", notebook_rows, notebook);
+
+#define X(e, word) [NOTEBOOK_PHASE_##e] = (word),
+const char *const notebook_phase_words[NOTEBOOK_PHASES + 1] = {NOTEBOOK_PHASE_TABLE(X) NULL};
+#undef X
 
 static bool notebook_name_is_good(const char *name)
 {
@@ -172,6 +184,19 @@ void notebook_write_job(const struct notebook *n, const struct notebook_place *a
     jout_close(&j, '}');
 }
 
+/* A record without the word is of one that is ready. NOTEBOOK_PHASE_NONE: its program says no such
+ * word. */
+static enum notebook_phase notebook_read_phase(const json_t *record)
+{
+    const char *word = json_get_str(record, "phase", NULL);
+    if (!word)
+        return NOTEBOOK_PHASE_READY;
+    for (int p = NOTEBOOK_PHASE_ENVIRONMENT; p < NOTEBOOK_PHASES; p++)
+        if (str_eq(word, notebook_phase_words[p]))
+            return (enum notebook_phase)p;
+    return NOTEBOOK_PHASE_NONE;
+}
+
 int notebook_read_report(const char *text,
                          size_t len,
                          const struct ports_range *ports,
@@ -181,14 +206,19 @@ int notebook_read_report(const char *text,
     _cleanup_(json_unrefp) json_t *o = NULL;
     if (json_parse(text, len, NOTEBOOK_REPORT_MAX, &o, err) < 0)
         return -EBADMSG;
+    const enum notebook_phase phase = notebook_read_phase(o);
+    const bool ready = phase == NOTEBOOK_PHASE_READY;
     const struct notebook_report r = {.attempt = json_get_int(o, "attempt", 0),
-                                      .port = json_get_int(o, "port", 0),
+                                      .phase = phase,
+                                      .port = ready ? json_get_int(o, "port", 0) : 0,
                                       .seq = json_get_int(o, "seq", 0),
                                       .kernels = json_get_int(o, "kernels", 0),
                                       .terminals = json_get_int(o, "terminals", 0),
                                       .is_busy = json_is_true(json_object_get(o, "busy"))};
     double quiet = json_get_real(o, "quiet_s", 0);
-    if (r.port < ports->first || r.port > ports->last)
+    if (phase == NOTEBOOK_PHASE_NONE)
+        return err_set(err, -EBADMSG, "its phase is none that a notebook's program knows");
+    if (ready && (r.port < ports->first || r.port > ports->last))
         return err_set(err, -EBADMSG, "port %lld is none of a notebook's", (long long)r.port);
     *ret = r;
     ret->quiet = quiet > 0 && quiet < QUIET_MOST_S ? (usec_t)(quiet * (double)USEC_SEC) : 0;

@@ -28,6 +28,10 @@ struct notebook {
     usec_t keep_until; /* wall time: not stopped as idle before */
     usec_t created_at, changed_at;
     char *code, *text; /* why it ended last: a message; NULL: it was asked to */
+    /* What interrupted its job last, since people started it: a message; NULL: nothing did. */
+    char *interrupted_code, *interrupted_text;
+    usec_t interrupted_at;
+    int64_t told_attempt; /* of its job: interruptions up to this one were told */
 };
 extern const struct field_table notebook_table;
 
@@ -45,17 +49,34 @@ char *notebook_base(const struct notebook *n);
 /* Appended. It is submitted as its owner. */
 void notebook_write_job(const struct notebook *n, const struct notebook_place *at, struct buf *out);
 
+/* How far a start has come. X(enumerator suffix, word) */
+#define NOTEBOOK_PHASE_TABLE(X)                                                                    \
+    X(NONE, "")                   /* it is not to run */                                           \
+    X(QUEUED, "queued")           /* its job waits for a lease */                                  \
+    X(PLACED, "placed")           /* it has a machine; its program has said nothing yet */         \
+    X(ENVIRONMENT, "environment") /* directories and packages are prepared there */                \
+    X(SERVER, "server")           /* JupyterLab starts */                                          \
+    X(READY, "ready")
+enum notebook_phase {
+#define X(e, word) NOTEBOOK_PHASE_##e,
+    NOTEBOOK_PHASE_TABLE(X) NOTEBOOK_PHASES
+#undef X
+};
+extern const char *const notebook_phase_words[NOTEBOOK_PHASES + 1]; /* then NULL */
+
 /* What its program wrote down: jobs/<id>/notebook.json. */
 struct notebook_report {
-    int64_t attempt; /* of the job that it is about */
-    int64_t port;
-    int64_t seq;  /* another one: it was written anew */
+    int64_t attempt;           /* of the job that it is about */
+    enum notebook_phase phase; /* ENVIRONMENT, SERVER or READY */
+    int64_t port;              /* 0 until it is READY */
+    int64_t seq;               /* another one: it was written anew */
     usec_t quiet; /* since something happened in kernels, terminals or their processes */
     int64_t kernels, terminals;
     bool is_busy; /* a kernel works */
 };
 enum { NOTEBOOK_REPORT_MAX = 16 << 10 };
-/* -EBADMSG: it is none, or names a port that is not one of `ports`. */
+/* -EBADMSG: it is none, names a phase that its program cannot know of, or says that it is ready
+ * without a port out of `ports`. */
 must_check int notebook_read_report(const char *text,
                                     size_t len,
                                     const struct ports_range *ports,

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "base/unit.h"
+#include "core/spec/restart.h"
 
 static const struct ports_range ports = {8700, 8799};
 
@@ -65,7 +66,14 @@ static void test_the_lease(void **state)
 static void test_records(void **state)
 {
     static const char *const bad[] = {
-        "", "[]", "{}", "{\"port\":22}", "{\"port\":8800}",
+        "",
+        "[]",
+        "{}",
+        "{\"port\":22}",
+        "{\"port\":8800}",
+        "{\"port\":22,\"phase\":\"ready\"}",
+        "{\"port\":8700,\"phase\":\"queued\"}",
+        "{\"port\":8700,\"phase\":\"\"}",
     };
     static const char good[] =
         "{\"attempt\":2,\"port\":8700,\"seq\":9,\"quiet_s\":1.5,\"kernels\":1,"
@@ -78,18 +86,60 @@ static void test_records(void **state)
     assert_int_equal(r.port, 7);
     assert_int_equal(notebook_read_report(good, strlen(good), &ports, &r, NULL), 0);
     assert_true(r.attempt == 2 && r.port == 8700 && r.seq == 9 && r.is_busy);
+    assert_int_equal(r.phase, NOTEBOOK_PHASE_READY);
     assert_int_equal(r.quiet, 1500 * USEC_MS);
     static const char odd[] = "{\"port\":8700,\"quiet_s\":-5}";
     assert_int_equal(notebook_read_report(odd, strlen(odd), &ports, &r, NULL), 0);
     assert_int_equal(r.quiet, 0);
 }
 
+static void test_a_start_that_is_under_way(void **state)
+{
+    static const char *const phases[] = {"environment", "server"};
+    (void)state;
+    for (size_t i = 0; i < array_len(phases); i++) {
+        struct notebook_report r = {0};
+        _cleanup_(freep) char *text =
+            xasprintf("{\"attempt\":3,\"port\":22,\"phase\":\"%s\"}", phases[i]);
+        assert_int_equal(notebook_read_report(text, strlen(text), &ports, &r, NULL), 0);
+        assert_int_equal(r.attempt, 3);
+        assert_int_equal(r.port, 0); /* there is none before it is ready */
+        assert_string_equal(notebook_phase_words[r.phase], phases[i]);
+    }
+}
+
+/* Nobody has to say it: a notebook comes back after its machine was lost, and on another one. */
+static void test_it_comes_back(void **state)
+{
+    const struct notebook_place at = {.tool = "/t", .home = "/h", .ports = &ports};
+    const struct notebook n = {.name = (char[]){"main"}, .owner = (char[]){"alice"}, .cpus = 1};
+    struct buf out = BUF_INIT(1 << 16);
+    struct problems ps = {0};
+    struct doc *d = NULL;
+    struct spec spec = {0};
+    struct restart again;
+    (void)state;
+    notebook_write_job(&n, &at, &out);
+    assert_int_equal(doc_parse(buf_str(&out), out.len, false, &d, &ps), 0);
+    assert_int_equal(spec_read(doc_root(d), NULL, &spec, &ps), 0);
+    restart_from_spec(&spec, &again);
+    assert_true(restart_is_due(&again, FINDING_NODE_LOST, false));
+    assert_true(restart_is_due(&again, FINDING_PLATFORM, true)); /* Ray's head was lost */
+    assert_true(again.avoid && again.preemptible);
+    assert_false(restart_is_due(&again, FINDING_USER_CODE_ERROR, false));
+    restart_release(&again);
+    spec_release(&spec);
+    problems_release(&ps);
+    doc_free(d);
+    buf_release(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_the_lease),
-        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_the_lease),
+        cmocka_unit_test(test_records),       cmocka_unit_test(test_a_start_that_is_under_way),
+        cmocka_unit_test(test_it_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,13 @@ static const struct opt LS_OPTS[] = {LISTING_OPTS};
     }
 static const struct opt WHOSE_OPTS[] = {OPT_WHOSE};
 static const struct opt SHOW_OPTS[] = {OPT_WHOSE, OPT_OUTPUT(struct listing_opts)};
+static const struct opt FREEZE_OPTS[] = {
+    {.name = "as",
+     .type = OPT_TEXT,
+     .arg = "NAME@VERSION",
+     .to = "body:snapshot",
+     .doc = "name of the snapshot; NOTEBOOK-packages@TIME if not given"},
+};
 static const struct opt EXTEND_OPTS[] = {
     OPT_WHOSE,
     {.name = "for",
@@ -99,10 +106,15 @@ static void notebook_state(struct table *t, const json_t *item, const struct whe
     table_add(t, style, state);
 }
 
+/* Why it does not run; of one that is to run, what interrupted it: of a stopped one that would say
+ * that it starts again. */
 static void notebook_reason(struct table *t, const json_t *item, const struct when *w)
 {
+    const char *why = json_get_str(json_get_object(item, "reason"), "text", NULL);
+    const char *interruption = json_get_str(json_get_object(item, "interruption"), "text", NULL);
+    bool is_to_run = json_get_str(item, "phase", NULL);
     (void)w;
-    table_add(t, STYLE_PLAIN, json_get_str(json_get_object(item, "reason"), "text", NULL));
+    table_add(t, STYLE_PLAIN, why || !is_to_run ? why : interruption);
 }
 
 static void notebook_gpus(struct table *t, const json_t *item, const struct when *w)
@@ -114,6 +126,7 @@ static void notebook_gpus(struct table *t, const json_t *item, const struct when
 static const struct column NOTEBOOKS[] = {
     {.title = "say_name", .flags = COLUMN_FLEX, .least = 8, .key = "name", .style = STYLE_BOLD},
     {.title = "say_state", .flags = COLUMN_FLEX, .least = 9, .draw = notebook_state},
+    {.title = "say_notebook_phase", .flags = COLUMN_FLEX, .least = 6, .key = "phase", .rank = 3},
     {.title = "say_gpu_use", .flags = COLUMN_RIGHT, .draw = notebook_gpus},
     {.title = "say_node", .flags = COLUMN_FLEX, .least = 8, .key = "node"},
     {.title = "say_notebook_idle", .flags = COLUMN_FLEX, .least = 5, .key = "idle_for"},
@@ -202,7 +215,8 @@ static const struct command NOTEBOOK_COMMANDS[] = {
         .least = 1,
         .most = 1,
         .summary = "show a notebook, and what it waits for",
-        .text = "Shows its machine, its job, and how long nothing has happened in it.",
+        .text = "Shows how far its start has come, its machine, its job, what interrupted it, and "
+                "how long nothing has happened in it.",
         OPTS(SHOW_OPTS),
         .ask = {.path = "/v1/notebooks/{}", .print = notebook_print},
     },
@@ -228,6 +242,22 @@ static const struct command NOTEBOOK_COMMANDS[] = {
                 .path = "/v1/notebooks/{}:extend",
                 .done = "say_done_changed",
                 .subject = "notebook {name}"},
+    },
+    {
+        .name = "notebook freeze",
+        .args = "NAME",
+        .least = 1,
+        .most = 1,
+        .summary = "keep the packages of a notebook as a snapshot that jobs use",
+        .text = "The snapshot has what you installed in the notebook (%pip install), and their "
+                "exact versions in argus-packages.txt. A job whose working_dir is the snapshot "
+                "imports them. The notebook may run meanwhile, but not install.",
+        .example = "argus notebook freeze main --as tools@1\tworking_dir: tools@1 in a JobSpec",
+        OPTS(FREEZE_OPTS),
+        .ask = {.method = "POST",
+                .path = "/v1/notebooks/{}:freeze",
+                .done = "say_done_made",
+                .subject = "snapshot {name}"},
     },
     {
         .name = "notebook stop",

@@ -12,7 +12,7 @@ import { Drawer } from "../../kit/over";
 import { Cli, Dash, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { extendNotebook, openNotebook, removeNotebook, startNotebook, stopNotebook } from "./deeds";
-import { isMine, isOver, line, whose } from "./parts";
+import { isMine, isOver, line, PHASES, whose } from "./parts";
 import { w } from "./words";
 
 const Fact = ({ says, children }: { says: string; children: ComponentChildren }) => (
@@ -27,6 +27,41 @@ export function OpenButton({ of: n, isMain }: { of: NotebookItem; isMain?: boole
         <button type="button" class={`btn act ${isMain ? "main" : ""}`} onClick={() => void openNotebook(n)}>
             {t("open")}
         </button>
+    );
+}
+
+/** What a start goes through, and where this one is. */
+function Phases({ of: n }: { of: NotebookItem }) {
+    const at = PHASES.findIndex((p) => p === n.phase);
+    if (at < 0 || n.state === "READY") return null;
+    return (
+        <section>
+            <h2>{w("start_of")}</h2>
+            <ol class="nb-phases">
+                {PHASES.map((p, i) => (
+                    <li
+                        key={p}
+                        class={i < at ? "past" : i === at ? "now" : "next"}
+                        aria-current={i === at ? "step" : undefined}
+                    >
+                        {w(`phase_${p}`)}
+                    </li>
+                ))}
+            </ol>
+        </section>
+    );
+}
+
+function Interruption({ of: n }: { of: NotebookItem }) {
+    if (!n.interruption) return null;
+    return (
+        <section>
+            <h2>{w("interrupted")}</h2>
+            <p class="said">{visible(n.interruption.text)}</p>
+            <p class="small mid">
+                <Time at={n.interrupted_at} />
+            </p>
+        </section>
     );
 }
 
@@ -156,6 +191,8 @@ export function One({ of: n, again }: { of: NotebookItem; again: () => void }) {
                     <p class="said">{visible(n.reason.text)}</p>
                 </section>
             )}
+            <Phases of={n} />
+            <Interruption of={n} />
             {n.state === "READY" && (
                 <section class="act">
                     <h2>{w("opening")}</h2>

@@ -24,14 +24,17 @@ const cols = (): Col<NotebookItem>[] => [
     {
         key: "name",
         title: w("notebook"),
-        draw: (n) => (
-            <>
-                <a class="name" href={withQuery("/notebooks", { name: keyOf(n) })}>
-                    <Text of={n.name} />
-                </a>
-                {n.reason && <span class="said nb-why">{visible(n.reason.text)}</span>}
-            </>
-        ),
+        draw: (n) => {
+            const why = n.reason ?? (n.phase ? n.interruption : null); // one that is stopped does not start again
+            return (
+                <>
+                    <a class="name" href={withQuery("/notebooks", { name: keyOf(n) })}>
+                        <Text of={n.name} />
+                    </a>
+                    {why && <span class="said nb-why">{visible(why.text)}</span>}
+                </>
+            );
+        },
         csv: (n) => n.name,
     },
     {

@@ -15,5 +15,8 @@ export const whose = (n: Named) => ({ path: { name: n.name }, query: { user: isM
 export const line = (verb: string, n: Named, more = "") =>
     `argus notebook ${verb} ${shell(n.name)}${more}${isMine(n) ? "" : ` --user ${shell(n.owner)}`}`;
 
+/** The phases of a start in their order; argusd says in which one it is. */
+export const PHASES = ["queued", "placed", "environment", "server", "ready"] as const;
+
 /** Its job has ended, or there was none: it can be started, and forgotten. */
 export const isOver = (n: Pick<NotebookItem, "state">) => n.state === "STOPPED" || n.state === "FAILED";

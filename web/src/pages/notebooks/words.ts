@@ -20,6 +20,13 @@ export const w = words({
         "浏览器阻止了新标签页：请允许后重新打开。",
     ],
     why: ["Why it does not run", "未运行的原因"],
+    interrupted: ["What interrupted it", "中断原因"],
+    start_of: ["Its start", "启动进度"],
+    phase_queued: ["Waits in the queue", "排队中"],
+    phase_placed: ["Has a machine", "已分到节点"],
+    phase_environment: ["Directories and packages are prepared", "准备目录和软件包"],
+    phase_server: ["JupyterLab starts", "启动 JupyterLab"],
+    phase_ready: ["Ready", "就绪"],
     opening: ["Open", "打开"],
     opening_text: [
         "In a tab of its own. The command prints an address that is good once, within a minute; whoever has it opens the notebook as you.",
