@@ -28,6 +28,7 @@
 #include "base/message.h"
 #include "base/strv.h"
 
+struct certificate; /* see certificate.h */
 struct http_req;
 struct http_server;
 struct http_stream;
@@ -169,6 +170,8 @@ struct http_options {
 
 /* Can these PEM files be read by http_server_open()? Neither may be NULL. ERR_USAGE, -errno. */
 must_check int http_check_tls(const char *cert, const char *key, struct err *err);
+/* What such a file says now. ERR_USAGE: it is no certificate; -errno. It blocks. */
+must_check int http_read_certificate(const char *path, struct certificate *ret, struct err *err);
 
 /* Listens at once. ERR_USAGE (address, table), -EADDRINUSE…, with one sentence. */
 must_check int http_server_open(const struct http_options *opt,
@@ -180,6 +183,9 @@ must_check int http_server_open(const struct http_options *opt,
 void http_server_close(struct http_server *s, usec_t grace, void (*done)(void *arg), void *arg);
 
 unsigned http_server_port(const struct http_server *s);
+/* The wall time at which the certificate ends that clients are shown: the one that was read when
+ * the server was opened. 0: no TLS, or it is not known. */
+usec_t http_server_cert_ends(const struct http_server *s);
 /* Everything up to `durable` is on disk: let the replies that waited for it go. */
 void http_server_release(struct http_server *s, uint64_t durable);
 /* Held replies cannot be acknowledged now: answers each with err (503) instead of making it

@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "http/certificate.h"
 #include "http/listen.h"
 #include "http/state.h"
 
@@ -330,6 +331,29 @@ int http_check_tls(const char *cert, const char *key, struct err *err)
     return r < 0 ? r : read_pem(key, true, &secret, err);
 }
 
+int http_read_certificate(const char *path, struct certificate *ret, struct err *err)
+{
+    _cleanup_(freep) char *text = NULL;
+    int r = read_pem(path, false, &text, err);
+    if (r == 0 && certificate_read(text, ret) < 0)
+        r = err_set(err, ERR_USAGE, "'%s' has no certificate in it", path);
+    return r;
+}
+
+/* The end of what is served: the file may be another one later. */
+static void server_note_end(struct http_server *s, const char *pem)
+{
+    struct certificate c = {0};
+    if (certificate_read(pem, &c) == 0)
+        s->cert_ends = c.ends;
+    certificate_release(&c);
+}
+
+usec_t http_server_cert_ends(const struct http_server *s)
+{
+    return s->cert_ends;
+}
+
 printf_like(2, 0) static void server_on_log(void *arg, const char *fmt, va_list ap)
 {
     (void)arg;
@@ -445,6 +469,8 @@ static int open_all(struct http_server *s, struct err *err)
     if (r < 0)
         return r;
     fd = -1; /* libmicrohttpd's now */
+    if (cert)
+        server_note_end(s, cert);
     server_warn_of_tls(s);
     return start_watching(s, err);
 }

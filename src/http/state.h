@@ -56,7 +56,8 @@ struct http_server {
     struct shares *shares;
     struct MHD_Daemon *daemon;
     unsigned port;
-    int watch_fd; /* epoll set that hears of clients that go */
+    usec_t cert_ends; /* of the certificate that it speaks with; 0: none, or not known */
+    int watch_fd;     /* epoll set that hears of clients that go */
     uint64_t durable;
 
     uv_poll_t poll, watch;

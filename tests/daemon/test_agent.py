@@ -63,6 +63,17 @@ def test_each_event_that_its_token_may_see_comes_in_order_over_kill_9(tmp_path):
         assert page["is_there"] and page["batches"] and page["trouble"] is None
 
 
+def test_an_interruption_names_its_report(tmp_path):
+    with Agent() as agent, agent_house(tmp_path, agent) as argusd:
+        job = argusd.submit("exit 3")
+        argusd.wait_over(job)
+        finding = agent.hears(lambda e: e["job"] == job and e["kind"] == "finding", "the interruption is told")
+        report = argusd.call("GET", finding["report"], token="user")
+        assert report.status == 200 and job in report.body.decode(), "the agent's token opens it"
+        agent.hears(lambda e: e["job"] == job and e["kind"] == "ended", "the end is told")
+        assert {e["kind"] for e in agent.events() if e["report"]} == {"finding"}
+
+
 def test_a_dead_agent_is_behind_by_so_much_and_is_told_the_gap(tmp_path):
     with Agent() as agent, agent_house(tmp_path, agent, role="admin", more=", behind: 100") as argusd:
         agent.answer = None  # it takes connections and says nothing
@@ -256,7 +267,7 @@ def test_the_examples_are_what_is_sent(told, name):
     assert {e["kind"] for e in example["events"]} == set(KINDS) == set(real)
     for e in example["events"]:
         assert shape(e) == shape(real[e["kind"]]), e["kind"]
-        same = ("kind", "actor", "object", "from", "to")
+        same = ("kind", "actor", "object", "from", "to", "report")
         assert [e[k] for k in same] == [real[e["kind"]][k] for k in same]
     assert shape({**example, "events": []}) == shape({**messages[name], "events": []})
 

@@ -3,10 +3,14 @@
 What is not well comes with what to do."""
 
 import contextlib
+import datetime
+import http.client
 import http.server
+import ipaddress
 import json
 import os
 import pathlib
+import ssl
 import subprocess
 import threading
 
@@ -32,11 +36,12 @@ class Service(http.server.BaseHTTPRequestHandler):
     """Answers as the name of the path says, and remembers what it was sent."""
 
     heads = []
+    front = (200, b"a page for people")  # at any other path
 
     def do_GET(self):
         self.heads.append(self.headers)
         answers = {"/well": (200, b"OK"), "/ill": (503, b"no"), "/odd": (200, b"hello"), "/moved": (302, b"")}
-        status, text = answers[self.path]
+        status, text = answers.get(self.path, self.front)
         self.send_response(status)
         if status == 302:
             self.send_header("Location", "/well")
@@ -104,8 +109,8 @@ def test_a_file_that_is_none(tmp_path, text, says):
 
 # ---- argusd itself ----
 
-CHECKS = ["store", "ray", "root", "root_test", "root_room", "state_room", "clocks", "ports", "versions", "tokens",
-          "receivers"]  # fmt: skip
+CHECKS = ["store", "ray", "root", "root_test", "root_room", "state_room", "clocks", "ports", "versions", "certificate",
+          "tokens", "receivers", "trackers", "prometheus"]  # fmt: skip
 
 
 def own(argusd, **headers):
@@ -148,7 +153,7 @@ def w(tmp_path):
 
 def test_an_argusd_that_is_well(w):
     seen = own(w)
-    for name in ("store", "root", "tokens", "receivers"):
+    for name in ("store", "root", "certificate", "tokens", "receivers", "trackers"):
         assert seen[name]["state"] == "well" and seen[name]["fix"] is None, seen[name]
     for name in ("clocks", "ports", "versions"):
         assert seen[name]["state"] == "unknown", "there is no machine of ours"
@@ -254,3 +259,186 @@ def test_a_machine_s_clock(tmp_path):
         becomes(argusd, "clocks", "well")
         argusd.clock.jump(100)
         assert "the clock of head is" in becomes(argusd, "clocks", "ill")["text"]
+
+
+# ---- the certificate ----
+
+
+def certify(home, days, name="argus.example.org"):
+    """(certificate, key), as files; the certificate ends so many days from now, and has another key each time."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    who = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "argus")])
+    names = [x509.DNSName(name), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    ends = now + datetime.timedelta(days=days)
+    made = (
+        x509.CertificateBuilder(who, who, key.public_key(), 7, now - datetime.timedelta(days=400), ends)
+        .add_extension(x509.SubjectAlternativeName(names), False)
+        .sign(key, hashes.SHA256())
+    )
+    cert, private = home / "argusd.pem", home / "argusd.key"
+    private.touch(0o600)
+    plain, pem = serialization.NoEncryption(), serialization.Encoding.PEM
+    private.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    cert.write_bytes(made.public_bytes(pem))
+    return cert, private
+
+
+class Secure(Argusd):
+    """An argusd that speaks TLS; whether its certificate is good is what is asked, so nobody refuses it here."""
+
+    def open(self, timeout=PATIENCE):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=context)
+
+
+@contextlib.contextmanager
+def secure(home, days):
+    cert, key = certify(home, days)
+    tls = f"tls: {{cert: {cert}, key: {key}}}"
+    with FakeRay(state=home / "ray") as ray, Secure(home, ray.url, more=tls) as argusd:
+        yield argusd
+
+
+def certificate_of(argusd, **headers):
+    """The check, once the look was in time."""
+    becomes(argusd, "root_test", "well")
+    return own(argusd, **headers)["certificate"]
+
+
+def test_a_certificate_that_is_good(tmp_path):
+    with secure(tmp_path, 300) as argusd:
+        said = certificate_of(argusd)
+        assert (said["state"], said["code"]) == ("well", "doctor_certificate"), said
+        ends = datetime.datetime.fromisoformat(said["args"]["at"]) - datetime.datetime.now(datetime.UTC)
+        assert 298 < ends.days < 301 and said["args"]["file"] == str(tmp_path / "argusd.pem")
+        for host in ("argus.example.org", "ARGUS.example.org:8443", f"127.0.0.1:{argusd.port}", "localhost", "[::1]:1"):
+            assert certificate_of(argusd, Host=host)["state"] == "well", host
+        for host in ("other.example.org", "192.0.2.1:443", "[2001:db8::1]"):
+            said = certificate_of(argusd, Host=host)
+            assert (said["state"], said["code"]) == ("ill", "doctor_certificate_name"), said
+            assert said["args"]["host"] in host and "subjectAltName" in said["fix"]
+        said = certificate_of(argusd, Host="other.example.org", X_Forwarded_For="192.0.2.9")
+        assert said["state"] == "well", "people meet the certificate of the server in front"
+        said = certificate_of(argusd, Host="other.example.org", Accept_Language="zh")
+        assert said["text"].startswith("用户通过 'other.example.org' 访问") and "subjectAltName" in said["fix"]
+
+
+def test_a_certificate_that_ends_soon_and_is_renewed(tmp_path):
+    """The file alone helps nobody: argusd shows the one that it read."""
+    with secure(tmp_path, 20) as argusd:
+        said = certificate_of(argusd)
+        assert (said["state"], said["code"]) == ("soon", "doctor_certificate_soon"), said
+        assert said["args"]["days"] == 19 and "tls.cert" in said["fix"]
+        certify(tmp_path, 300)
+        said = certificate_of(argusd)
+        assert (said["state"], said["code"]) == ("soon", "doctor_certificate_renewed"), said
+        assert said["args"]["later"] > said["args"]["at"] and "restart argusd" in said["fix"]
+        argusd.restart()
+        assert certificate_of(argusd)["state"] == "well"
+
+
+def test_a_certificate_that_is_over(tmp_path):
+    with secure(tmp_path, -1) as argusd:
+        said = certificate_of(argusd)
+        assert (said["state"], said["code"]) == ("ill", "doctor_certificate_over"), said
+        certify(tmp_path, 300)
+        said = certificate_of(argusd)
+        assert (said["state"], said["code"]) == ("ill", "doctor_certificate_renewed"), said
+
+
+def test_files_with_which_argusd_would_not_start(tmp_path):
+    with secure(tmp_path, 300) as argusd:
+        key, cert = tmp_path / "argusd.key", tmp_path / "argusd.pem"
+        key.chmod(0o644)
+        said = certificate_of(argusd)
+        assert said["state"] == "ill" and "has mode 644" in said["text"] and said["fix"], said
+        key.chmod(0o600)
+        assert certificate_of(argusd)["state"] == "well"
+        kept = cert.read_bytes()
+        cert.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        assert "has no certificate in it" in certificate_of(argusd)["text"]
+        cert.unlink()
+        said = certificate_of(argusd)
+        assert said["state"] == "ill" and "cannot read" in said["text"]
+        cert.write_bytes(kept)
+        assert certificate_of(argusd)["state"] == "well"
+
+
+def test_a_door_of_notebooks_is_judged_where_people_reach_it(tmp_path):
+    with secure(tmp_path, 300) as argusd:
+        tls = argusd.more
+        for listens, code in (("0.0.0.0", "doctor_certificate_name"), ("127.0.0.1", "doctor_certificate")):
+            door = f'{{listen: "{listens}:{free_port()}", url: "https://nb.example.org"}}'
+            argusd.more = f"{tls}\nnotebooks: {door}"
+            argusd.write_config()
+            argusd.restart()
+            said = certificate_of(argusd)
+            assert said["code"] == code, said
+            assert said["args"].get("host") == ("nb.example.org" if said["state"] == "ill" else None)
+
+
+class Clear(Argusd):
+    """An argusd without TLS that others reach, too."""
+
+    def write_config(self):
+        super().write_config()
+        self.config.write_text(self.config.read_text().replace("listen: 127.0.0.1:", "listen: 0.0.0.0:"))
+
+
+def test_clear_text_beyond_this_machine_is_not_well(tmp_path):
+    with FakeRay(state=tmp_path / "ray") as ray, Clear(tmp_path, ray.url) as argusd:
+        said = own(argusd)["certificate"]
+        assert (said["state"], said["code"]) == ("soon", "doctor_certificate_clear"), said
+        assert "0.0.0.0" in said["text"] and "tls.cert" in said["fix"]
+
+
+# ---- servers beside it ----
+
+
+def test_a_tracker_that_does_not_answer(tmp_path):
+    """It is asked without a key whenever somebody asks the doctor, and every answer below 500 is one."""
+    gone = free_port()
+    with (
+        service() as url,
+        FakeRay(state=tmp_path / "ray") as ray,
+        Argusd(tmp_path, ray.url, more=f'trackers: {{mlflow: "{url}/", wandb: "{url}"}}') as argusd,
+    ):
+        begun = len(Service.heads)
+        said = becomes(argusd, "trackers", "well")
+        assert said["args"] == {"names": "wandb, mlflow"}, said
+        assert len(Service.heads) > begun
+        assert all("Authorization" not in head for head in Service.heads[begun:])
+        Service.front = (404, b"no")
+        assert own(argusd)["trackers"]["state"] == "well"
+        Service.front = (503, b"no")
+        said = becomes(argusd, "trackers", "ill")
+        assert said["code"] == "doctor_trackers_status" and said["args"]["status"] == 503, said
+        Service.front = (200, b"yes")
+        becomes(argusd, "trackers", "well")
+        argusd.more = f'trackers: {{swanlab: "http://127.0.0.1:{gone}"}}'
+        argusd.write_config()
+        argusd.restart()
+        said = becomes(argusd, "trackers", "ill")
+        assert said["code"] == "doctor_trackers_ill" and str(gone) in said["text"], said
+        assert "trackers.swanlab" in said["fix"]
+
+
+def test_a_prometheus_that_reads_or_takes_nothing(tmp_path):
+    with Receiver() as hook, FakeRay(state=tmp_path / "ray") as ray, Argusd(tmp_path, ray.url) as argusd:
+        said = own(argusd)["prometheus"]
+        assert (said["state"], said["code"]) == ("unknown", "doctor_scrape_unseen") and "deploy/observe" in said["fix"]
+        assert argusd.call("GET", "/metrics").status == 200
+        assert own(argusd)["prometheus"]["code"] == "doctor_scrape"
+        hook.answer = (500, b"no")
+        argusd.more = f'remote_write: {{url: "{hook.url}", every: 1s}}'
+        argusd.write_config()
+        argusd.restart()
+        said = becomes(argusd, "prometheus", "ill")
+        assert said["code"] == "doctor_push_ill" and "status 500" in said["text"], said
+        hook.answer = (200, b"")
+        assert becomes(argusd, "prometheus", "well")["code"] == "doctor_push"

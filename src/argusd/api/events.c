@@ -48,7 +48,7 @@ static void read_more(struct follow *f);
 struct event_page {
     struct store_event row;
     struct said reason;
-    const char *text, *data;
+    const char *text, *data, *report;
 };
 #define EVENT(key, ftype, member, ...) FIELD_AT(event_page, key, ftype, member, __VA_ARGS__)
 static const struct field event_rows[] = {
@@ -68,6 +68,10 @@ static const struct field event_rows[] = {
           .flags = FIELD_ALWAYS,
           .schema = AS_IT_CAME(
               "what an event of its kind has: an object of before and after, a list, or null")),
+    EVENT("report",
+          FIELD_STR,
+          report,
+          .doc = "path of the report of the job whose failure it tells of; null: it tells of none"),
 };
 #undef EVENT
 static const struct field_table event_table = FIELD_TABLE("Event", event_rows, event_page);
@@ -78,10 +82,19 @@ static char *event_object(const struct store_event *row)
     return row->job && !row->object ? xasprintf("job/%s", row->job) : xstrdup(row->object);
 }
 
+/* An interruption is told as a finding, and its report is that of its job. NULL: the event tells of
+ * none. Yours. */
+static char *event_report(const struct store_event *row)
+{
+    bool is_told = row->job && str_eq(row->kind, "finding");
+    return is_told ? xasprintf("/v1/jobs/%s/report", row->job) : NULL;
+}
+
 void api_event_put(const struct api_eyes *eyes, const struct store_event *row, struct jout *j)
 {
-    _cleanup_(freep) char *object = event_object(row);
-    struct event_page page = {.row = *row, .data = row->data && *row->data ? row->data : NULL};
+    _cleanup_(freep) char *object = event_object(row), *report = event_report(row);
+    struct event_page page = {
+        .row = *row, .data = row->data && *row->data ? row->data : NULL, .report = report};
     page.row.object = object;
     saying_say(eyes, row->job, row->reason_code, row->text, &page.reason);
     page.text = page.reason.text;

@@ -237,6 +237,7 @@ static void api_metrics(struct http_req *req, void *app)
             MESSAGE_ARGS(MESSAGE_NUM("most", METRICS_PAGE_MAX >> 20))); /* only fills err */
         api_fail(req, &err, 0);
     } else {
+        a->metrics_takers.read_at = clock_wall();
         http_reply(req, 200, "text/plain; version=0.0.4; charset=utf-8", &out, 0);
     }
     buf_release(&out);

@@ -39,6 +39,9 @@ static void writer_fail(struct remotewriter *rw, const char *why)
 {
     if (!rw->is_failing)
         log_warn("export", "metrics could not be pushed: %s", why);
+    if (!rw->is_failing)
+        rw->a->metrics_takers.failing_since = clock_wall();
+    text_copy(rw->a->metrics_takers.why, why);
     rw->is_failing = true;
     rw->failures++;
     free(rw->page);
@@ -61,6 +64,8 @@ static void writer_on_reply(const struct wire_reply *reply, void *arg)
         if (rw->is_failing)
             log_info("export", "metrics are pushed again");
         rw->is_failing = false;
+        rw->a->metrics_takers.failing_since = 0;
+        rw->a->metrics_takers.pushed_at = clock_wall();
         rw->taken_count++;
         free(rw->taken);
         rw->taken = rw->page;

@@ -64,15 +64,20 @@ const struct mcp_tool *mcp_tool_find(const char *name)
     return NULL;
 }
 
-static const struct http_route *mcp_route(const struct mcp_tool *t)
+static const struct http_route *mcp_route_at(const char *method, const char *pattern)
 {
     for (size_t i = 0; API_PARTS[i]; i++)
         for (size_t k = 0; k < API_PARTS[i]->n_rows; k++) {
             const struct http_route *r = &API_PARTS[i]->rows[k];
-            if (str_eq(r->method, t->method) && str_eq(r->pattern, t->pattern))
+            if (str_eq(r->method, method) && str_eq(r->pattern, pattern))
                 return r;
         }
-    return NULL; /* a test calls each */
+    return NULL;
+}
+
+static const struct http_route *mcp_route(const struct mcp_tool *t)
+{
+    return mcp_route_at(t->method, t->pattern); /* mcp_rows_check(): there is one */
 }
 
 /* The form of a body; NULL: it has none. */
@@ -262,4 +267,54 @@ int mcp_tool_ask(const struct mcp_tool *t,
         (void)buf_adds(ret_body, text); /* as below */
     free(text);
     return ret_target->failed || ret_body->failed ? mcp_refuse("arguments", err) : 0;
+}
+
+/* ---- is each route decided about ---- */
+
+static const struct mcp_tool *mcp_tool_of(const struct http_route *r)
+{
+    for (size_t i = 0; i < array_len(tools); i++)
+        if (str_eq(tools[i].method, r->method) && str_eq(tools[i].pattern, r->pattern))
+            return &tools[i];
+    return NULL;
+}
+
+static bool mcp_is_left(const struct http_route *r)
+{
+    size_t n;
+    const struct mcp_left *v = mcp_left(&n);
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(v[i].method, r->method) && str_eq(v[i].pattern, r->pattern))
+            return true;
+    return false;
+}
+
+const char *mcp_route_check(const struct http_route *r)
+{
+    const struct mcp_tool *t = mcp_tool_of(r);
+    bool is_left = mcp_is_left(r), reads = t && t->flags & MCP_TOOL_READS;
+    if (r->flags & HTTP_ROUTE_HIDDEN)
+        return t || is_left ? "it is hidden, and for no program" : NULL;
+    if (!t && !is_left)
+        return "it is neither a tool (mcp_tools.c) nor left (mcp_left.c): decide";
+    if (t && is_left)
+        return "it is a tool, and left as well";
+    if (t && !str_eq(r->method, reads ? "GET" : "POST"))
+        return "a tool that reads is a GET, and one that changes something a POST";
+    if (t && r->least < (reads ? HTTP_ROLE_VIEWER : HTTP_ROLE_USER))
+        return "a tool is for a role, and one that changes something for users";
+    return NULL;
+}
+
+char *mcp_rows_check(void)
+{
+    size_t n;
+    const struct mcp_left *v = mcp_left(&n);
+    for (size_t i = 0; i < array_len(tools); i++)
+        if (!mcp_route(&tools[i]))
+            return xasprintf("%s %s", tools[i].method, tools[i].pattern);
+    for (size_t i = 0; i < n; i++)
+        if (!mcp_route_at(v[i].method, v[i].pattern))
+            return xasprintf("%s %s", v[i].method, v[i].pattern);
+    return NULL;
 }

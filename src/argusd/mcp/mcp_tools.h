@@ -31,3 +31,25 @@ must_check int mcp_tool_ask(const struct mcp_tool *t,
                             struct buf *ret_target,
                             struct buf *ret_body,
                             struct err *err);
+
+/* ---- whether each route is one ---- */
+
+/* Why a route is no tool. */
+enum mcp_left_why {
+    MCP_LEFT_PEOPLE, /* who comes in, with which keys and shares: a person decides that */
+    MCP_LEFT_ACTS,   /* it changes something, and no plan shows first what */
+    MCP_LEFT_BYTES,  /* files, and answers that are no JSON */
+    MCP_LEFT_PAGES,  /* what pages draw: another tool tells as much of it as a program needs */
+    MCP_LEFT_ARGUSD  /* argusd itself: its formats, health and state */
+};
+struct mcp_left {
+    const char *method, *pattern;
+    enum mcp_left_why why;
+};
+const struct mcp_left *mcp_left(size_t *ret_n);
+/* Is it decided about this route, and as it should be: it is a tool or left, not both; a tool that
+ * reads is a GET of a role, and one that changes something a POST for users. NULL, or what is
+ * wrong. A hidden route is for no program. */
+const char *mcp_route_check(const struct http_route *r);
+/* A tool or a left row that is no route any more, as "GET /v1/x"; heap, NULL: each is one. */
+char *mcp_rows_check(void);

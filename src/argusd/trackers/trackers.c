@@ -568,6 +568,7 @@ void trackers_close(struct trackers *ts)
             talk_end(r);
     wire_free(ts->wire);
     ts->wire = NULL;
+    trackers_look_over(ts);
 }
 
 void trackers_free(struct trackers *ts)

@@ -62,3 +62,22 @@ void trackers_tell_pipeline(struct trackers *ts,
 
 /* Its runs as a JSON array. Heap; NULL: it has none. */
 char *trackers_text(const struct trackers *ts, const char *job);
+
+/* ---- the servers that argus.yaml names ---- */
+
+enum { TRACKERS_NAMED_MAX = 3 };
+struct tracker_sight {
+    const char *name, *url; /* borrowed from settings and static texts */
+    bool is_known;          /* false: it is still being asked */
+    bool answers;
+    int status; /* HTTP status; 0: no whole answer, err says why */
+    struct err err;
+    struct trackers *ts;
+};
+/* Asks each of them whether it answers, 5 s at most. done comes once: when all were asked, or at
+ * the close, never from inside. False: there is none to ask, or a look is under way; then done does
+ * not come. */
+typedef void (*trackers_looked_f)(void *arg);
+bool trackers_look(struct trackers *ts, trackers_looked_f done, void *arg);
+/* What the newest look has found so far. Borrowed. */
+const struct tracker_sight *trackers_seen(const struct trackers *ts, size_t *ret_n);

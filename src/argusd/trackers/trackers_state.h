@@ -55,8 +55,16 @@ struct trackers {
      * takes none of a start. */
     struct userlines starts, ends;
     uv_timer_t timer, turn; /* turn: somebody's may have come */
+    struct {
+        struct tracker_sight v[TRACKERS_NAMED_MAX];
+        size_t n, waits;
+        trackers_looked_f done; /* NULL: none is under way */
+        void *arg;
+    } look;
     bool closed;
 };
+/* Tells who waits for a look; nobody: nothing is done. */
+void trackers_look_over(struct trackers *ts);
 
 /* Conversations at once. */
 enum { STARTS_MOST = 32, STARTS_OF_ONE = 4, ENDS_MOST = 8, ENDS_OF_ONE = 2 };

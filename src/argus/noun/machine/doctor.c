@@ -205,8 +205,9 @@ static const struct command DOCTOR_COMMANDS[] = {
         .summary = "ask whether argusd is well, or the services beside it",
         .text = "What argusd finds of itself, one line each with what to do, for admins: the "
                 "store, Ray, the shared root and a small test of it, the room on disks, clocks, "
-                "ports and versions of the machines, tokens that end soon, and receivers that take "
-                "no message. Exit status 1 if one is ill. With --services: Prometheus, "
+                "ports and versions of the machines, argusd's certificate, tokens that end soon, "
+                "receivers that take no message, the trackers that argus.yaml names, and who takes "
+                "the metrics. Exit status 1 if one is ill. With --services: Prometheus, "
                 "Alertmanager, Grafana, MLflow and W&B as the file of --services names them: each "
                 "is asked at its address, and one that does not answer as it should comes with "
                 "what to do. The file is deploy/observe/health.yaml, or a copy with those that "

@@ -1,38 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c - GET /v1/doctor: what argusd knows of its own state, one check a row, for admins.
  *
- * Most is known already and is only said. What blocks, the test of the shared root and the room on
- * disks, is one look on a worker thread: who asks while it is under way waits for the same one, so
- * that a root that hangs holds one thread, however often it is asked about. An answer does not wait
- * for it longer than DOCTOR_LIMIT_SEC. A check that cannot be made is "unknown", and only "ill" is
- * a failure. */
+ * Most is known already and is only said. What blocks, the test of the shared root, the room on
+ * disks and the certificate, is one look on a worker thread, and the trackers are asked meanwhile:
+ * who asks while it is under way waits for the same one, so that a root that hangs holds one
+ * thread, however often it is asked about. An answer does not wait for it longer than
+ * DOCTOR_LIMIT_SEC. A check that cannot be made is "unknown", and only "ill" is a failure. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
 
 #include "argusd/alerts/alerts.h"
+#include "argusd/api/machines/doctor_run.h"
 #include "argusd/ground/work.h"
 #include "argusd/kit/part.h"
-#include "argusd/kit/saying.h"
-#include "base/message.h"
+#include "argusd/trackers/trackers.h"
 #include "base/str.h"
-#include "fsroot/tree/rootprobe.h"
 
-enum { DOCTOR_CHECKS_MAX = 16, DOCTOR_LIMIT_SEC = 10, DOCTOR_TOKEN_DAYS = 7 };
+enum { DOCTOR_TOKEN_DAYS = 7 };
 enum { DOCTOR_ROOM_PART = 20 }; /* with less than a twentieth free a disk is nearly full */
 static const usec_t MILLISECOND = USEC_SEC / 1000;
 static const double GIB = 1024.0 * 1024 * 1024;
 
-enum doctor_state { DOCTOR_WELL, DOCTOR_SOON, DOCTOR_ILL, DOCTOR_UNKNOWN };
 static const char *const doctor_states[] = {"well", "soon", "ill", "unknown", NULL};
 
-struct doctor_check {
-    const char *name; /* static */
-    int state;
-    struct said said; /* made of text */
-    char text[JOB_REASON_TEXT_MAX];
-};
 #define CHECK(key, ftype, member, ...) FIELD_AT(doctor_check, key, ftype, member, __VA_ARGS__)
 static const struct field check_rows[] = {
     CHECK("name", FIELD_STR, name, .flags = FIELD_ALWAYS),
@@ -57,25 +49,6 @@ static const struct field page_rows[] = {
 };
 static const struct field_table page_table = FIELD_TABLE("Doctor", page_rows, doctor_page);
 
-struct doctor_room {
-    int trouble; /* negative errno: nothing is known of it */
-    uint64_t free_bytes, total_bytes;
-};
-
-/* One look at what blocks, and all who wait for it. Freed once it is over. */
-struct doctor_look {
-    struct api *a;
-    struct doctor_ask *asks;
-    bool tests_root;
-    bool is_late; /* somebody was answered without it: nobody waits for it any more */
-    bool is_over;
-    /* What the worker thread touches, until is_over. */
-    char *root, *state_dir;
-    struct err err;
-    struct rootprobe probe;
-    struct doctor_room state;
-};
-
 /* One request; its answer or its client's end takes it off the look. Freed once its timer is
  * closed. */
 struct doctor_ask {
@@ -85,21 +58,11 @@ struct doctor_ask {
     uv_timer_t limit;
 };
 
-/* The checks as they are made; v[].said is released with it. */
-struct doctor_sight {
-    const struct api *a;
-    const struct doctor_look *look;
-    struct api_eyes eyes;
-    usec_t now;
-    struct doctor_check v[DOCTOR_CHECKS_MAX];
-    size_t n;
-};
-
-static void doctor_say(struct doctor_sight *s,
-                       const char *name,
-                       enum doctor_state state,
-                       const char *code,
-                       const struct message_arg *args)
+void doctor_say(struct doctor_sight *s,
+                const char *name,
+                enum doctor_state state,
+                const char *code,
+                const struct message_arg *args)
 {
     if (s->n == array_len(s->v))
         return; /* a test has them all */
@@ -326,9 +289,10 @@ static void doctor_see_receivers(struct doctor_sight *s)
 /* ---- the request ---- */
 
 static void (*const doctor_sees[])(struct doctor_sight *s) = {
-    doctor_see_store,  doctor_see_ray,      doctor_see_root,  doctor_see_rootprobe,
-    doctor_see_rooms,  doctor_see_clocks,   doctor_see_ports, doctor_see_versions,
-    doctor_see_tokens, doctor_see_receivers};
+    doctor_see_store,       doctor_see_ray,    doctor_see_root,      doctor_see_rootprobe,
+    doctor_see_rooms,       doctor_see_clocks, doctor_see_ports,     doctor_see_versions,
+    doctor_see_certificate, doctor_see_tokens, doctor_see_receivers, doctor_see_trackers,
+    doctor_see_prometheus};
 
 static void doctor_on_closed(uv_handle_t *h)
 {
@@ -344,6 +308,17 @@ static void doctor_leave(struct doctor_ask *k)
     uv_close((uv_handle_t *)&k->limit, doctor_on_closed);
 }
 
+/* The name by which one came. NULL: a server in front passed it on, and people meet the certificate
+ * of that server. */
+static const char *doctor_host_of(const struct http_req *req)
+{
+    static const char *const passed_on[] = {"X-Forwarded-For", "Forwarded", "Via"};
+    for (size_t i = 0; i < array_len(passed_on); i++)
+        if (http_req_header(req, passed_on[i]))
+            return NULL;
+    return http_req_header(req, "Host");
+}
+
 static void doctor_answer(struct doctor_ask *k)
 {
     struct http_req *req = k->req;
@@ -351,6 +326,7 @@ static void doctor_answer(struct doctor_ask *k)
     struct doctor_sight s = {.a = a,
                              .look = k->look,
                              .eyes = {.a = a, .p = http_req_principal(req)},
+                             .host = doctor_host_of(req),
                              .now = clock_wall()};
     struct buf out = BUF_INIT(256 << 10);
     struct jout j = jout_begin(&out);
@@ -369,29 +345,43 @@ static void doctor_answer(struct doctor_ask *k)
         said_release(&s.v[i].said);
 }
 
-static void doctor_look_at_disks(void *arg)
+/* The root comes last: it may hang. */
+static void doctor_look_around(void *arg)
 {
     struct doctor_look *k = arg;
     struct statvfs vfs;
-    if (k->tests_root && rootprobe_run(k->root, clock_mono, &k->probe, &k->err) == 0)
-        k->err = (struct err){0};
+    doctor_look_at_tls(&k->tls);
     if (statvfs(k->state_dir, &vfs) < 0)
         k->state.trouble = -errno;
     else
         k->state = (struct doctor_room){.free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize,
                                         .total_bytes = (uint64_t)vfs.f_blocks * vfs.f_frsize};
+    if (k->tests_root && rootprobe_run(k->root, clock_mono, &k->probe, &k->err) == 0)
+        k->err = (struct err){0};
+}
+
+/* One of what it waits for is over. */
+static void doctor_on_part(void *arg)
+{
+    struct doctor_look *k = arg;
+    if (--k->waits)
+        return;
+    k->a->doctor = NULL;
+    while (k->asks)
+        doctor_answer(k->asks);
+    free(k->root);
+    free(k->state_dir);
+    free(k->tls.cert);
+    free(k->tls.key);
+    certificate_release(&k->tls.file);
+    free(k);
 }
 
 static void doctor_on_looked(void *arg)
 {
     struct doctor_look *k = arg;
-    k->a->doctor = NULL;
     k->is_over = true;
-    while (k->asks)
-        doctor_answer(k->asks);
-    free(k->root);
-    free(k->state_dir);
-    free(k);
+    doctor_on_part(k);
 }
 
 static void doctor_on_limit(uv_timer_t *t)
@@ -410,11 +400,17 @@ static void doctor_on_gone(struct http_req *req, void *arg)
 static struct doctor_look *doctor_begin(struct api *a, const char *user)
 {
     struct doctor_look *k = xcalloc(1, sizeof(*k));
+    const struct settings *set = a->settings;
     *k = (struct doctor_look){.a = a,
-                              .root = xstrdup(a->settings->shared_root),
-                              .state_dir = xstrdup(a->settings->state_dir),
+                              .waits = 1,
+                              .root = xstrdup(set->shared_root),
+                              .state_dir = xstrdup(set->state_dir),
+                              .tls = {.cert = set->tls_cert ? xstrdup(set->tls_cert) : NULL,
+                                      .key = set->tls_key ? xstrdup(set->tls_key) : NULL},
                               .tests_root = cluster_root_is_ok(a->cluster)};
-    work_start_for(a->loop, user, doctor_look_at_disks, doctor_on_looked, k);
+    if (trackers_look(a->trackers, doctor_on_part, k))
+        k->waits++;
+    work_start_for(a->loop, user, doctor_look_around, doctor_on_looked, k);
     return k;
 }
 
@@ -437,8 +433,8 @@ static const struct http_route rows[] = {
      .pattern = "/v1/doctor",
      .least = HTTP_ROLE_ADMIN,
      .handle = api_doctor,
-     .summary = "what argusd finds of its own state: Ray, shared root, disks, clocks, tokens, "
-                "receivers; each with what to do",
+     .summary = "what argusd finds of its own state: Ray, shared root, disks, clocks, certificate, "
+                "tokens, receivers, trackers, Prometheus; each with what to do",
      .reply_schema = "Doctor"},
 };
 static const struct http_schema schemas[] = {
