@@ -15,6 +15,6 @@ export default defineConfig({
         reportCompressedSize: false,
     },
     worker: { format: "es" },
-    server: { proxy: { "/v1": argusd } },
+    server: { proxy: { "/v1": argusd }, fs: { allow: [".", "../docs/sop"] } }, // of the page of SOPs
     test: { include: ["tests/*.test.ts"], setupFiles: ["tests/setup.ts"] },
 });

@@ -11,23 +11,20 @@ import json
 import os
 import pty
 import socket
-import sqlite3
 import struct
 import subprocess
 import termios
-import time
 import unicodedata
 
 import pytest
 from fakeray import FakeRay
+from ledgerdays import write_days
 from programs import PROGRAMS
 
 from argusd import Argusd, needs_argusd, until
 
 pytestmark = needs_argusd
 
-DAY = 86400
-UNIT = 10000 * 1000  # of a GPU-second in the ledger
 GPUS = 4
 WEEK = [1.0, 1.5, 2.0, 1.0, 0.5, 0.0, 0.25]  # GPUs by day
 
@@ -40,27 +37,12 @@ def nodes():
     return rows
 
 
-def write_days(argusd, labels, demand, capacity=GPUS):
-    """Days of a pool up to yesterday, as the ledger keeps them."""
-    today = int(time.time()) // DAY * DAY
-    with contextlib.closing(sqlite3.connect(argusd.state_dir / "argus.db")) as db, db:
-        key = db.execute(
-            "INSERT INTO usage_key(cluster, labels, project, user, workload) VALUES('default', ?, 'p', 'u', 'w')",
-            (labels,),
-        ).lastrowid
-        for i, gpus in enumerate(demand):
-            used, whole = round(gpus * DAY * UNIT), capacity * DAY * UNIT
-            sums = [whole, used, 0, 0, whole - used, 0, 0, 0, used, 0, 0]
-            at = today - (len(demand) - i) * DAY
-            db.execute(f"INSERT INTO usage VALUES({DAY}, ?, ?, {','.join('?' * 11)})", (at, key, *sums))
-
-
 @contextlib.contextmanager
 def world(home, days=(), labels=""):
     with FakeRay(nodes=nodes(), state=home / "ray") as ray, Argusd(home, ray.url) as argusd:
         if len(days):
             argusd.stop()
-            write_days(argusd, labels, days)
+            write_days(argusd, labels, days, GPUS)
             argusd.start()
         until(lambda: argusd.get("/v1/pools")["pools"][0]["gpus"]["total"] == GPUS, "the nodes are known")
         until(lambda: ask(argusd)["pools"][0]["capacity_gpus"] == GPUS, "the book has them")

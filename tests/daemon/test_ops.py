@@ -15,6 +15,7 @@ from fakeray import FakeRay
 from holdremovals import held_removals
 from preload import needs_compiler
 from programs import PROGRAMS
+from test_remedies import mender
 
 from argusd import Argusd, needs_argusd, until
 
@@ -188,6 +189,35 @@ def test_who_is_no_admin_any_more_cleans_nothing_up(w):
     assert failed["steps"][0]["real"]["text"].startswith("0 of 2 checkpoints are gone")
 
 
+def test_what_chose_the_jobs_is_the_target(w):
+    jobs = waiting(w, 5)
+    one, many = plan(w, "stop_many", jobs=jobs[:1]), plan(w, "stop_many", jobs=jobs)
+    assert one["target"] == f"job/{jobs[0]}"
+    assert many["target"] == "".join(f"job/{job}," for job in jobs[:3]) + "+2"  # the list of plans stays small
+    both = plan(w, "stop_many", jobs=jobs[:1], user="alice")
+    assert both["target"] == f"job/{jobs[0]},user/alice"
+    listed = {p["id"]: p["target"] for p in w.get("/v1/ops/plans?waiting=1")["plans"]}
+    assert all(listed[p["id"]] == p["target"] for p in (one, many, both))
+    assert look(w, one)["difference"] == []  # it is no part of the state that is compared
+    assert apply(w, many)["state"] == "done"
+
+
+def test_two_stops_do_not_wait_for_each_other(w):
+    """A user's plan that takes long does not hold up the admin's."""
+    gate = w.root / "common/gate-of-stops"
+    job = w.submit(f"trap '' TERM; echo up; while [ ! -e {gate} ]; do sleep 0.1; done", stop_grace="1h")
+    w.wait_state(job, "RUNNING")
+    until(lambda: w.log_file(job).read_text() == "up\n", "the trap is set")
+    hers = plan(w, "stop_many", "user", jobs=[job])
+    assert post(w, f"plans/{hers['id']}:apply", 202, token="user")["state"] == "applying"
+    w.wait_state(job, "STOPPING")
+    mine = plan(w, "stop_many", jobs=[job])
+    assert mine["target"] == hers["target"]
+    assert post(w, f"plans/{mine['id']}:apply", 202)["state"] == "applying"
+    gate.write_text("")
+    assert over(w, hers)["state"] == over(w, mine)["state"] == "done"
+
+
 def test_what_cannot_be_planned(w):
     assert plan(w, "drain_node", status=422, then="stop")
     assert plan(w, "drain_node", status=422, node="w1", then="never")
@@ -273,6 +303,42 @@ def test_the_command_line(w):
     assert p["id"] not in cli(w, "ops", "ls", "--waiting").stdout
 
 
+def ids(w, *words, **more):
+    return cli(w, "ops", "ls", "-q", *words, **more).stdout.split()
+
+
+def test_the_command_line_finds_a_plan(w):
+    jobs = waiting(w, 2)
+    quiet = cli(w, "ops", "plan", "stop_many", "--jobs", jobs[0], "-q")
+    first = quiet.stdout.strip()
+    assert quiet.stdout == f"{first}\n" and look(w, {"id": first})["target"] == f"job/{jobs[0]}"
+    theirs = plan(w, "stop_many", jobs=jobs[1:])["id"]
+    again = plan(w, "stop_many", jobs=jobs[:1])["id"]
+    mine = ("--action", "stop_many", "--target", f"job/{jobs[0]}")
+    assert ids(w, "--waiting", *mine) == [again, first]  # the newest first
+    assert {again, first, theirs} <= set(ids(w)) and theirs in ids(w, "--action", "stop_many")
+    assert not ids(w, "--action", "drain_node", "--target", f"job/{jobs[0]}")
+    shown = json.loads(cli(w, "ops", "ls", "-q", *mine, "-o", "json").stdout)
+    assert [p["id"] for p in shown["plans"]] == [again, first]
+    assert cli(w, "ops", "ls", *mine).stdout.count("plan-") == 2
+    assert apply(w, {"id": again})["state"] == "done"
+    assert ids(w, "--waiting", *mine) == [first] and ids(w, *mine) == [again, first]
+    none = cli(w, "ops", "ls", "-q", "--target", "job/none")
+    assert none.stdout == "" and "no plan is like that" in none.stderr
+    assert "the id of the plan is empty" in cli(w, "ops", "apply", "", code=2).stderr
+    assert "计划的 id 为空" in cli(w, "ops", "apply", "", code=2, lang="zh_CN.UTF-8").stderr
+    w.stop_job(jobs[1])
+
+
+def test_the_command_line_knows_each_action(w):
+    actions = [p.removeprefix("/v1/ops/") for p in w.get("/v1/openapi.json")["paths"] if p.startswith("/v1/ops/")]
+    actions = {action for action in actions if not action.startswith("plans")}
+    assert "drain_node" in actions
+    for action in actions:
+        cli(w, "ops", "ls", "--action", action)
+    cli(w, "ops", "ls", "--action", "format_disk", code=2)
+
+
 # ---- two people, and time ----
 
 
@@ -310,6 +376,27 @@ def test_an_old_plan_is_not_applied(tmp_path):
 
 
 # ---- kill -9 ----
+
+
+def test_a_restart_of_the_head_ends_no_job_that_may_run_again(tmp_path):
+    """Its machine is to be empty at once, while it still stops: it goes back to the queue all the same."""
+    with mender(tmp_path) as (a, _):
+        head = "head: {managed: true, host: 127.0.0.1, ssh: {host: 127.0.0.1, port: 1}}"
+        a.write_config()
+        a.config.write_text(a.config.read_text().replace(f"temp_dir: {a.temp}", f"temp_dir: {a.temp}, {head}"))
+        a.in_from_now()
+        gate = a.root / "common/gate"
+        slow = f"trap 'while [ ! -e {gate} ]; do sleep 0.1; done; exit 0' TERM; while :; do sleep 0.1; done"
+        job = a.submit(slow, n_gpus_per_node=1, pool="x", restart={"max": 3})
+        a.wait_state(job, "RUNNING")
+        p = plan(a, "restart_ray_head", force=True)
+        assert [(j["job"], j["fate"]) for j in p["jobs"]] == [(job, "restarted")]
+        post(a, f"plans/{p['id']}:apply", 202, {"confirm": "default"})
+        until(lambda: a.told("node_drain_due"), "its machine is to be empty")
+        assert a.job(job)["state"] == "STOPPING"
+        gate.write_text("")
+        until(lambda: a.job(job)["state"] == "QUEUED", "it waits to run again")
+        assert a.job(job)["restart"]["preemptions"] == 1
 
 
 def test_a_plan_under_way_goes_on_and_no_step_is_done_twice(tmp_path):

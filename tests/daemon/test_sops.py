@@ -55,8 +55,12 @@ def test_a_project_gives_back(argusd):
     said = page.paste("plan")
     assert all(job in said for job in runs) and other not in said and "alice" in said
     assert [argusd.job(job)["state"] for job in runs] == ["RUNNING", "RUNNING"]  # a plan does nothing
+    theirs = argusd.call("POST", "/v1/ops/stop_many", {"jobs": [other]})  # somebody's, and newer
+    assert theirs.status == 201, theirs
     page.paste("apply")
     assert [argusd.wait_over(job)["state"] for job in runs] == ["STOPPED", "STOPPED"]
+    page.paste("apply", codes=(2,))  # there is none for this project any more
+    assert argusd.get(f"/v1/ops/plans/{theirs.json()['id']}")["state"] == "waiting"
     page.paste("ckpt")
     assert (argusd.job_dir(over) / "checkpoints/global_step_10").exists()  # the last one that can be read stays
     assert "RUNNING" not in page.paste("after") and argusd.job(other)["state"] == "RUNNING"

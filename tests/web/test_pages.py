@@ -52,6 +52,8 @@ PAGES = {
     "service": ("/services/answers", ".svc-figs"),  # its curves and requests go with argusd
     "ops": ("/ops", ".tbl tbody td"),
     "ops_plan": ("/ops?plan={plan}", ".drawer .ops-steps li"),
+    "sops": ("/ops/sops", ".tbl tbody td"),
+    "sop": ("/ops/sops/reclaim?v.PROJECT=rlhf", ".sop-step"),
     "notebooks": ("/notebooks", ".tbl tbody td"),
     "notebook": ("/notebooks?name=alice/main", ".drawer dt"),
     "pipelines": ("/pipelines", ".tbl tbody td"),
@@ -76,7 +78,7 @@ INSTEAD = {
 }
 STATES = ("full", "error", "empty", "denied", "lost")
 # Pages that have something to show and to do without any answer.
-ALONE = {"simulator", "simulator_trace", "submit", "settings", "compare"}
+ALONE = {"simulator", "simulator_trace", "submit", "settings", "compare", "sops", "sop"}
 
 
 def looks_of(name, state):
@@ -169,17 +171,21 @@ def answer_instead(page, state):
     page.route("**/v1/**", instead)
 
 
+def there_in(name, state):
+    """What is there when the page is drawn in that state."""
+    if state == "full":
+        return PAGES[name][1]
+    if name in ALONE:
+        return "main h1"
+    return INSTEAD[state][2] if state in INSTEAD else "main h1, main .blank"
+
+
 @pytest.mark.parametrize("name, state", [(n, s) for n in PAGES for s in STATES if looks_of(n, s)])
 def test_a_page_is_whole(browser, world, empty, name, state):
-    path, there = at(world, name)
+    path, there = at(world, name)[0], there_in(name, state)
     with browser.of(empty if state == "empty" else world), browser.kept(state in INSTEAD) as page:
         if state in INSTEAD:
             answer_instead(page, state)
-            there = INSTEAD[state][2]
-        elif state == "empty":
-            there = "main h1, main .blank"
-        if state != "full" and name in ALONE:
-            there = "main h1"
         page.goto(browser.world.argusd.url + path)
         for look in looks_of(name, state):
             turn_to(page, *look)

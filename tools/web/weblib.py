@@ -15,6 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, "..", ".."))
 WEB = os.path.join(ROOT, "web")
+SOPS = os.path.join(ROOT, "docs", "sop")  # which the page of SOPs has
 sys.path.insert(0, os.path.join(ROOT, "tools", "setup"))
 import env  # noqa: E402
 
@@ -114,6 +115,7 @@ def make_types(node, openapi):
 def sources():
     """What the pages are made of: files, and folders, in which a new file is a change."""
     found = [os.path.join(HERE, n) for n in ("build", "weblib.py")]
+    found += [SOPS, *(os.path.join(SOPS, n) for n in sorted(os.listdir(SOPS)))]
     for base, dirs, names in os.walk(WEB):
         dirs[:] = sorted(d for d in dirs if d not in ("node_modules", "made"))
         found += [base] if base != os.path.join(WEB, "src") and base != WEB else []

@@ -23,6 +23,7 @@ struct asking {
     const char *name; /* the argument of this request */
     struct listing_opts view;
     bool is_dry; /* --dry-run was given, and the command shows it */
+    bool is_quiet;
 };
 
 /* ---- destinations ---- */
@@ -357,6 +358,8 @@ static void ask_show(struct cli *cli, const struct asking *a, const json_t *answ
     if (a->is_dry) {
         struct seen seen = {.when = cli_when(cli, a->view.utc)};
         ask->print_dry(cli, answer, &seen);
+    } else if (a->is_quiet && a->view.output < OUTPUT_JSON) {
+        (void)fprintf(cli->out, "%s\n", member_str(answer, "id"));
     } else if (ask->done) {
         ask_tell_done(cli, a, answer);
     } else if (ask->table.key || a->view.output >= OUTPUT_JSON) {
@@ -385,7 +388,7 @@ static int ask_once(struct cli *cli, void *asking, const struct strv *args, stru
     return r < 0 ? r : 0;
 }
 
-/* -o, --utc, --watch and --dry-run, if the command has them. */
+/* -o, --utc, --watch, --dry-run and --quiet, if the command has them. */
 static void ask_read_view(struct asking *a)
 {
     for (size_t i = 0; i < a->n_opts; i++) {
@@ -399,6 +402,8 @@ static void ask_read_view(struct asking *a)
             a->view.watch = *(const bool *)at;
         else if (str_eq(o->name, "dry-run"))
             a->is_dry = a->ask->print_dry && *(const bool *)at;
+        else if (str_eq(o->name, "quiet"))
+            a->is_quiet = *(const bool *)at;
     }
 }
 

@@ -6,8 +6,8 @@
  *   "body:disabled=false"  that value, when the flag is given; "body:needs=[]" is an empty list
  *   "query:user"           of the path; a flag is 1, "query:common=true" is true
  *   "path:users"           "users/NAME" in place of {of} in the path; exactly one such is needed
- * Two options with one destination do not go together. -o, --utc, --watch and
- * --dry-run are known by name. */
+ * Two options with one destination do not go together. -o, --utc, --watch,
+ * --dry-run and --quiet (the reply's id alone) are known by name. */
 #pragma once
 #include "argus/cli/listing.h"
 #include "argus/show/when.h"

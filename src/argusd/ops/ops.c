@@ -57,7 +57,11 @@ static const struct field plan_rows[] = {
     PLAN(role, FIELD_INT32, .flags = FIELD_STORED),
     PLAN(created_at, FIELD_TIME, .flags = OPS_ITEM | FIELD_ALWAYS),
     PLAN(expires_at, FIELD_TIME, .flags = OPS_ITEM | FIELD_ALWAYS, .doc = "if nobody applies it"),
-    PLAN(target, FIELD_STR, .flags = OPS_ITEM, .doc = "the node, job or cluster"),
+    PLAN(target,
+         FIELD_STR,
+         .flags = OPS_ITEM,
+         .doc = "the node, job or cluster; of many jobs what chose them, as project/rlhf or "
+                "job/sft-1,job/sft-2"),
     PLAN(then, FIELD_INT32, .flags = FIELD_STORED),
     PLAN(within, FIELD_SPAN, .flags = FIELD_STORED),
     PLAN(force, FIELD_BOOL, .flags = OPS_KEPT),
@@ -475,10 +479,13 @@ static int ops_check_state(const struct ops_plan *p, int role, struct err *err)
     return r;
 }
 
-/* Two plans do not work on one thing at the same time. */
+/* Two plans do not work on one thing at the same time. Those that stop jobs may: to stop a job that
+ * is stopping changes nothing, and a user's plan must not hold up an admin's for the same jobs. */
 static int ops_check_alone(const struct ops_plan *p, struct err *err)
 {
-    for (size_t i = 0; p->target && i < p->of->n; i++) {
+    if (!p->target || p->action == OPS_STOP_MANY)
+        return 0;
+    for (size_t i = 0; i < p->of->n; i++) {
         const struct ops_plan *other = p->of->v[i];
         if (other->state == OPS_IS_APPLYING && str_eq(other->target, p->target))
             return message_refuse(

@@ -87,7 +87,7 @@ struct ops_plan {
     int role;   /* enum http_role: of the token he asked with */
     usec_t created_at, expires_at;
     /* asked for */
-    char *target; /* the node, job or cluster; of many jobs NULL */
+    char *target; /* the node, job or cluster; of many jobs what chose them: "project/rlhf" */
     int then;     /* enum node_then */
     usec_t within;
     bool force;

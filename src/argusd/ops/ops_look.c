@@ -18,7 +18,7 @@
 #include "base/str.h"
 #include "base/text.h"
 
-enum { JOBS_TEXT_MAX = 2 << 20 };
+enum { JOBS_TEXT_MAX = 2 << 20, TARGET_TEXT_MAX = 4096, TARGET_JOBS_MAX = 3 };
 
 /* One look. */
 struct ops_sight {
@@ -219,6 +219,25 @@ static int ops_look_ids(struct ops_sight *s)
     return 0;
 }
 
+/* "project/rlhf", "job/a,job/b", "job/a,job/b,job/c,+4": a plan for one project or one job is told
+ * by it from those of others. The list of plans has this text, so it names only the first jobs. */
+static void ops_name_many(struct ops_plan *p)
+{
+    const struct {
+        const char *kind, *name;
+    } filters[] = {{"user", p->of_user}, {"project", p->of_project}, {"pool", p->of_pool}};
+    struct buf out = BUF_INIT(TARGET_TEXT_MAX); /* cut: fine, it is read and compared, no more */
+    for (size_t i = 0; i < p->ids.n && i < TARGET_JOBS_MAX; i++)
+        (void)buf_addf(&out, "%sjob/%s", out.len ? "," : "", p->ids.v[i]);
+    if (p->ids.n > TARGET_JOBS_MAX)
+        (void)buf_addf(&out, ",+%zu", p->ids.n - TARGET_JOBS_MAX);
+    for (size_t i = 0; i < array_len(filters); i++)
+        if (filters[i].name)
+            (void)buf_addf(&out, "%s%s/%s", out.len ? "," : "", filters[i].kind, filters[i].name);
+    free(p->target);
+    p->target = buf_take(&out);
+}
+
 static int ops_look_many(struct ops_sight *s)
 {
     struct ops_plan *p = s->p;
@@ -232,6 +251,7 @@ static int ops_look_many(struct ops_sight *s)
             r = ops_look_job(s, l, &how);
     if (r == 0 && !p->job_ids.n)
         r = message_refuse(s->err, ERR_CONFLICT, "ops_no_jobs", MESSAGE_NO_ARGS);
+    ops_name_many(p);
     ops_add_step(p, OPS_STEP_STOP);
     return r;
 }

@@ -10,6 +10,8 @@
 #include "base/message.h"
 #include "base/text.h"
 
+enum { OPS_TARGET_WIDE = 32 };
+
 static const struct opt PLAN_OPTS[] = {
     {.name = "node",
      .type = OPT_TEXT,
@@ -61,15 +63,40 @@ static const struct opt PLAN_OPTS[] = {
      .type = OPT_FLAG,
      .to = "body:force",
      .doc = "for remove_node and restart_ray_head: go on though jobs run"},
+    {.letter = 'q', .name = "quiet", .type = OPT_FLAG, .doc = "print only the id of the plan"},
     OPT_OUTPUT(struct listing_opts),
 };
 
+struct ops_ls_opts {
+    int output, action;
+    bool utc, watch, waiting, quiet;
+    const char *target;
+};
+#define OPS_LS_ROW(type_, member) .type = (type_), .offset = offsetof(struct ops_ls_opts, member)
+static const char *const OPS_LS_ACTIONS[] = {
+    "",          "drain_node", "remove_node", "restart_ray_head", "cleanup_job_artifacts",
+    "stop_many", NULL};
 static const struct opt LS_OPTS[] = {
     {.name = "waiting",
-     .type = OPT_FLAG,
-     .to = "query:waiting",
+     OPS_LS_ROW(OPT_FLAG, waiting),
      .doc = "list only plans that wait for approval or apply"},
-    LISTING_OPTS,
+    {.name = "action",
+     OPS_LS_ROW(OPT_CHOICE, action),
+     .arg = "ACTION",
+     .choices = OPS_LS_ACTIONS,
+     .doc = "plans of this action"},
+    {.name = "target",
+     OPS_LS_ROW(OPT_TEXT, target),
+     .arg = "TARGET",
+     .doc = "plans with exactly this target: the node, the job or the cluster; for stop_many what "
+            "chose the jobs, as project/rlhf, user/alice or job/sft-1"},
+    {.letter = 'q',
+     .name = "quiet",
+     OPS_LS_ROW(OPT_FLAG, quiet),
+     .doc = "print only the ids, one on a line"},
+    OPT_OUTPUT(struct ops_ls_opts),
+    OPT_UTC(struct ops_ls_opts),
+    OPT_WATCH(struct ops_ls_opts),
 };
 static const struct opt SHOW_OPTS[] = {OPT_OUTPUT(struct listing_opts)};
 
@@ -173,8 +200,11 @@ static void ops_print(struct cli *cli, const json_t *plan, const struct seen *se
     const json_t *jobs = json_get_array(plan, "jobs");
     const char *id = member_str(plan, "id"), *state = member_str(plan, "state");
     (void)seen;
-    (void)fprintf(cli->out, "%s  %s  %s  %s\n", id, member_str(plan, "action"),
-                  member_str(plan, "target"), state);
+    const char *action = member_str(plan, "action"), *target = member_str(plan, "target");
+    if (strlen(target) > OPS_TARGET_WIDE) /* jobs by their ids: a line of its own */
+        (void)fprintf(cli->out, "%s  %s  %s\n%s\n", id, action, state, target);
+    else
+        (void)fprintf(cli->out, "%s  %s  %s  %s\n", id, action, target, state);
     if (json_array_size(jobs))
         drainview_print_jobs(cli, plan);
     ops_print_things(cli, plan);
@@ -188,6 +218,61 @@ static void ops_print(struct cli *cli, const json_t *plan, const struct seen *se
     bool lacks = (double)json_array_size(json_get_array(plan, "approvals")) <
                  json_get_real(plan, "needs", 0);
     cli_say(cli, lacks ? "say_ops_approve_next" : "say_ops_apply_next", id, NULL, NULL);
+}
+
+/* ---- list ---- */
+
+static const struct listing OPS_LISTING = {.key = "plans",
+                                           COLUMNS(PLANS),
+                                           .none = "say_ops_no_plans"};
+static const struct listing OPS_LISTING_SOME = {.key = "plans",
+                                                COLUMNS(PLANS),
+                                                .none = "say_ops_none_such"};
+
+static bool ops_ls_wants(const struct ops_ls_opts *o, const json_t *plan)
+{
+    return (!o->action || str_eq(member_str(plan, "action"), OPS_LS_ACTIONS[o->action])) &&
+           (!o->target || str_eq(member_str(plan, "target"), o->target));
+}
+
+static void ops_print_ids(struct cli *cli, const struct listing *l, const json_t *answer)
+{
+    const json_t *plans = json_get_array(answer, l->key);
+    size_t i;
+    json_t *plan;
+    json_array_foreach (plans, i, plan)
+        (void)fprintf(cli->out, "%s\n", member_str(plan, "id"));
+    if (!json_array_size(plans))
+        cli_say(cli, l->none, "", "", "");
+}
+
+static int ops_ls_page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ops_ls_opts *o = opts;
+    bool is_some = o->waiting || o->action || o->target;
+    const struct listing *l = is_some ? &OPS_LISTING_SOME : &OPS_LISTING;
+    _cleanup_(json_unrefp) json_t *answer = NULL;
+    (void)args;
+    int r = client_get(cli->client, o->waiting ? "/v1/ops/plans?waiting=1" : "/v1/ops/plans",
+                       &answer, err);
+    if (r < 0)
+        return r;
+    json_t *plans = json_object_get(answer, "plans");
+    for (size_t i = json_array_size(plans); i-- > 0;)
+        if (!ops_ls_wants(o, json_array_get(plans, i)))
+            (void)json_array_remove(plans, i); /* it is there */
+    if (o->quiet && o->output < OUTPUT_JSON)
+        ops_print_ids(cli, l, answer);
+    else
+        listing_print(cli, l, answer, o->output, o->utc);
+    return 0;
+}
+
+static int ops_ls_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
+{
+    const struct ops_ls_opts *o = opts;
+    int r = cli_open(cli, err);
+    return r < 0 ? r : cli_page(cli, o->watch, ops_ls_page, opts, args, err);
 }
 
 /* ---- apply ---- */
@@ -212,6 +297,8 @@ static int ops_apply_run(struct cli *cli, void *opts, const struct strv *args, s
     const struct ops_apply_opts *o = opts;
     _cleanup_(freep) char *path = ask_path("/v1/ops/plans/{}:apply?wait=5s", args->v[0]);
     _cleanup_(json_unrefp) json_t *plan = NULL;
+    if (!*args->v[0]) /* "$(argus ops ls -q ...)" that found none */
+        return message_refuse(err, ERR_USAGE, "cli_ops_which", MESSAGE_NO_ARGS);
     json_t *body = json_object();
     int r = ask_fill(APPLY_OPTS, array_len(APPLY_OPTS), o, body, err);
     if (r == 0)
@@ -256,9 +343,13 @@ static const struct command OPS_COMMANDS[] = {
      .args = "",
      .summary = "list the plans",
      .text = "Yours; admins see all. The newest come first.",
+     .example = "argus ops ls -q --waiting --action drain_node --target node-7 | head -n 1\tthe id "
+                "of the newest plan for this machine\n"
+                "argus ops ls --action stop_many --target project/rlhf\tplans that stop the jobs "
+                "of a project",
      OPTS(LS_OPTS),
-     .ask = {.path = "/v1/ops/plans",
-             .table = {.key = "plans", COLUMNS(PLANS), .none = "say_ops_no_plans"}}},
+     .opts_size = sizeof(struct ops_ls_opts),
+     .run = ops_ls_run},
     {.name = "ops show",
      OPS_ONE("PLAN"),
      .summary = "show a plan: what it touches, and what each step came to",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx - plans of what is dangerous: those that wait, are applied, or are over. ?plan=ID opens the drawer of one.
 import type { OpsPlanItem } from "../../made/api";
+import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { gpuHours, visible } from "../../base/say";
 import { query, withQuery } from "../../base/url";
@@ -8,6 +9,8 @@ import { Blank, Pending } from "../../kit/blank";
 import { Cli, Dash, Head, Panel, Text, Time } from "../../kit/parts";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
+import { w as doctorWord } from "../doctor/words";
+import { w as sopWord } from "../sops/words";
 import { titleOf } from "./deeds";
 import { One } from "./one";
 import { stateSays, w } from "./words";
@@ -60,7 +63,16 @@ export default function Page() {
     const chosen = query.value.get("plan");
     return (
         <>
-            <Head title={w("ops")} cli="argus ops ls" />
+            <Head title={w("ops")} cli="argus ops ls">
+                <a class="btn" href="/ops/sops">
+                    {sopWord("sops")}
+                </a>
+                {session.value?.role === "admin" && (
+                    <a class="btn" href="/ops/doctor">
+                        {doctorWord("doctor")}
+                    </a>
+                )}
+            </Head>
             <div class="cols">
                 <Panel
                     bare

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.tsx - where the GPU-hours went: what a lead reads first, capacity split over time, by whom, which jobs wasted them
-// with what would have spared it, and what advice that was taken brought. ?by= ?for= ?of=NAME hold what is shown.
+// page.tsx - where the GPU-hours went: what a lead reads first, capacity split over time, by whom, what will
+// be needed, which jobs wasted them with what would have spared it, and what advice that was taken brought. ?by= ?for=
+// ?of=NAME hold what is shown.
 import type { UsageSeries } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { now, num } from "../../base/say";
@@ -13,6 +14,7 @@ import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import { Failures } from "./failures";
 import { Lead } from "./leadview";
+import { Outlook } from "./outlookview";
 import { monthsUntil, periodOf, ranIn, type Period } from "./period";
 import { held, hours, partWord, PARTS, pointsOf, SLOT_OF, stackOf, worked, type Part } from "./sums";
 import { Taken } from "./taken";
@@ -263,6 +265,7 @@ export default function Usage() {
                         )}
                     </>
                 )}
+                {(by === "cluster" || by === "pool") && <Outlook />}
                 <Waste asked={waste} />
                 <Taken of={waste.data} />
                 {by === "cluster" && <Failures period={period} />}
