@@ -6,7 +6,8 @@
 What the attempt wrote while it ran (wandb/…/run-ID.wandb) is sent by `wandb sync` where it has every step of the
 job's own metrics.jsonl and its end. Else a run of that id is written anew from metrics.jsonl, with the end that argusd
 saw, and that is sent: a killed attempt loses up to 32 KiB of its steps in W&B's file. Both may be repeated: the id is
-always the same.
+always the same. They are once the run of a pipeline that the job was a step of is over: a file that is whole is then
+sent as a copy whose configuration says how that run ended.
 """
 
 import glob
@@ -17,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 BLOCK, HEAD = 32768, 7  # of the file: a LevelDB log behind 7 bytes
 
@@ -39,6 +41,24 @@ def raw_records(path):
         part = body if kind in (1, 2) else part + body
         if kind in (1, 4):
             yield part
+
+
+def framed(records):
+    """The bytes of a .wandb file with these records, without its first seven."""
+    at = HEAD
+    for body in records:
+        is_first = True
+        while is_first or body:
+            room = BLOCK - at % BLOCK
+            if room < HEAD:
+                yield bytes(room)
+                at += room
+                continue
+            part, body = body[: room - HEAD], body[room - HEAD :]
+            kind = (2 if body else 1) if is_first else (3 if body else 4)
+            yield struct.pack("<IHB", zlib.crc32(bytes([kind]) + part), len(part), kind) + part
+            at += HEAD + len(part)
+            is_first = False
 
 
 def look(path):
@@ -82,14 +102,46 @@ def is_whole(path, wanted, order):
     return ended and not missing and order["end"] == "finished"
 
 
+def told(order):
+    """What the configuration of the run says of the job."""
+    return {"argus_job": order["job"], **{key: value for key, value in order["told"].items() if value is not None}}
+
+
+def copy_told(order, path, place):
+    """A copy of the run of this .wandb file, with its own configuration and what is told. Its directory. The files
+    beside it are links: they may be large."""
+    from wandb.proto import wandb_internal_pb2 as pb
+
+    source, name = os.path.split(path)
+    made = f"{place}/{os.path.basename(source)}"
+    os.mkdir(made)
+    for other in os.listdir(source):
+        if not other.startswith(name):  # the file itself, and W&B's marks that it was sent
+            os.symlink(f"{source}/{other}", f"{made}/{other}")
+
+    def records():
+        for raw in raw_records(path):
+            record = pb.Record()
+            record.ParseFromString(raw)
+            if record.HasField("run"):
+                for key, value in told(order).items():
+                    record.run.config.update.add(key=key, value_json=json.dumps(value))
+                raw = record.SerializeToString()
+            yield raw
+
+    with open(path, "rb") as was, open(f"{made}/{name}", "xb") as f:
+        f.write(was.read(HEAD))
+        f.writelines(framed(records()))
+    return made
+
+
 def write_anew(order, wanted, place):
     """A run of this id from metrics.jsonl alone. Its directory."""
     os.environ.update(WANDB_MODE="offline", WANDB_CONSOLE="off", WANDB_SILENT="true")
     import wandb
 
     words = {"project": order["project"], "name": order["name"], "group": order["job"], "tags": ["argus"]}
-    told = {key: value for key, value in order["told"].items() if value is not None}
-    run = wandb.init(id=order["run"], dir=place, config={"argus_job": order["job"], **told}, **words)
+    run = wandb.init(id=order["run"], dir=place, config=told(order), **words)
     for step, values in sorted(wanted.items()):
         run.log(values, step=step)
     code = {"finished": 0, "failed": 1}.get(order["end"], 255)
@@ -105,8 +157,12 @@ def main():
     wanted = metrics(order)
     files = sorted(glob.glob(f"{order['dir']}/attempts/{order['attempt']}/wandb/*run-*/run-{order['run']}.wandb"))
     with tempfile.TemporaryDirectory() as place:
-        whole = files and is_whole(files[-1], wanted, order)
-        what = os.path.dirname(files[-1]) if whole else write_anew(order, wanted, place)
+        if not files or not is_whole(files[-1], wanted, order):
+            what = write_anew(order, wanted, place)
+        elif order["told"].get("argus_pipeline"):
+            what = copy_told(order, files[-1], place)
+        else:
+            what = os.path.dirname(files[-1])
         argv = [sys.executable, "-m", "wandb", "sync", "--include-online", "--include-synced", what]
         env = {k: v for k, v in os.environ.items() if k not in ("WANDB_MODE", "WANDB_RUN_ID", "WANDB_SILENT")}
         print("sending", what, flush=True)

@@ -14,8 +14,11 @@ import pytest
 import yaml
 from fakeray import FakeRay
 from ports import free_port
+from preload import needs_compiler
 from programs import PROGRAMS
 from receiver import Receiver
+from remotewrite import Taken
+from wallclock import WallClock
 
 from argusd import PATIENCE, Argusd, needs_argusd, until
 
@@ -204,6 +207,54 @@ def test_a_push_that_is_not_taken_costs_nothing(tmp_path):
             assert head["X-Prometheus-Remote-Write-Version"] == "0.1.0" and b"argus_build_info" in body
             assert argusd.said().count("metrics could not be pushed") == 1, "it was failing once"
             assert argusd.wait_over(argusd.submit("true"))["state"] == "SUCCEEDED"
+
+
+def test_what_is_over_is_ended_once(tmp_path):
+    with Receiver() as other, FakeRay() as ray:
+        other.answer = taken = Taken()
+        with Argusd(tmp_path, ray.url, pushing(f"http://127.0.0.1:{other.port}/write")) as argusd:
+            gate, name = argusd.root / "common/gate", "argus_job_lane_info"
+            job = argusd.submit(f"while [ ! -e {gate} ]; do sleep 0.1; done", n_gpus_per_node=1)
+            (lane,) = until(lambda: [of for of in taken.values(name) if ("id", job) in of], "its lane is there")
+            assert taken.values(name)[lane] == 1
+            gate.touch()
+            argusd.wait_over(job)
+            until(lambda: lane in taken.ends(name), "its lane has ended")
+            had = len(taken.pages)
+            until(lambda: len(taken.pages) >= had + 2, "more pages were taken")
+            assert taken.ends(name) == [lane] and lane not in taken.values(name)
+            assert not taken.ends("argus_build_info") and not taken.refused
+
+
+@needs_compiler
+def test_pages_are_pushed_while_the_clock_is_behind(tmp_path):
+    """Set back, each page is a millisecond after the one before, and none is refused, until the clock has caught up.
+    What was refused because the clock ran ahead holds nothing up once it is right again."""
+    clock = WallClock(tmp_path)
+    with Receiver() as other, FakeRay() as ray:
+        other.answer = taken = Taken()
+        argusd = Argusd(tmp_path, ray.url, pushing(f"http://127.0.0.1:{other.port}/write"))
+        argusd.env = clock.env()
+
+        def more(n):
+            had = len(taken.pages)
+            until(lambda: len(taken.pages) >= had + n, "more pages were taken")
+
+        def apart():
+            return taken.pages[-1].ms - taken.pages[-2].ms
+
+        with argusd:
+            more(1)
+            clock.jump(-3600)
+            more(3)  # the first one may have been made before that
+            assert apart() == 1
+            clock.jump(3600)
+            until(lambda: apart() > 1, "pages have their own time again")
+            assert not taken.refused
+            clock.jump(7200)
+            until(lambda: taken.refused, "the receiver takes nothing of the future")
+            clock.jump(-7200)
+            more(2)
 
 
 def test_remote_write_is_checked(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 from fakeray import FakeRay
 from programs import PROGRAMS
 from trackerbed import (
+    LIB,
     READ_BOARD,
     READ_SWANLAB,
     READ_WANDB,
@@ -61,21 +62,24 @@ def wait_tracker(argusd, job, kind, state="complete", problem=None):
     return found(argusd.wait_job(job, found, f"has its run in {kind}"))
 
 
+def with_packages(argusd, argv, kind="trackers", **spec):
+    """A spec whose Python is verl's and has the trackers' packages, both below the shared root."""
+    site = link_packages(argusd.root / "common", kind)
+    verl = argusd.root / "common/verl"
+    if not verl.exists():
+        verl.symlink_to(packages("verl-0.5.0")[0].parents[1])
+    python = f"{verl}/bin/python"
+    return {"workload": "ray", "entrypoint": [python, *argv], "nnodes": 1, "n_gpus_per_node": 0,
+            "extra_pythonpath": [str(site)], "runtime_env": {"py_executable": python}, **spec}  # fmt: skip
+
+
 class Training:
     def __init__(self, argusd, names, steps=12, gates=(), project="proj", run="my run", end="", **spec):
         self.argusd, self.steps = argusd, steps
-        site = link_packages(argusd.root / "common", "swanlab" if "swanlab" in names else "trackers")
-        python = argusd.root / "common/verl"
-        if not python.exists():
-            python.symlink_to(packages("verl-0.5.0")[0].parents[1])
-        python = python / "bin/python"
         self.place = argusd.root / "common" / os.urandom(4).hex()
-        argv = [str(python), "-c", TRAINING, names, str(steps), repr(tuple(gates)), str(self.place), project, run, end]
-        more = {"py_executable": str(python)}
-        self.id = argusd.submit(
-            {"workload": "ray", "entrypoint": argv, "nnodes": 1, "n_gpus_per_node": 0, "extra_pythonpath": [str(site)],
-             "runtime_env": more, **spec}
-        )  # fmt: skip
+        argv = ["-c", TRAINING, names, str(steps), repr(tuple(gates)), str(self.place), project, run, end]
+        kind = "swanlab" if "swanlab" in names else "trackers"
+        self.id = argusd.submit(with_packages(argusd, argv, kind, **spec))
 
     def begin(self):
         """How its trackers are used is decided: it may begin."""
@@ -389,6 +393,80 @@ def test_the_end_of_a_pipeline_is_told(argusd, mlflow):
     tags, status = until(lambda: told("SUCCEEDED"), "MLflow has the end of the retry")
     assert tags["argus.pipeline"] == run and status == "FINISHED"
     wait_tracker(argusd, trained, "mlflow")
+
+
+LOGS_ITSELF = """
+import wandb
+run = wandb.init(project="proj", config={"trainer": {"n": 1}})
+run.log({"loss": 0.5}, step=1)
+run.finish()
+wandb.teardown()
+"""
+
+
+def until_wandb_says(wandb, job, end):
+    """The configuration of the run at the server, once it has this end of the pipeline's run."""
+
+    def told():
+        config = json.loads(wandb.runs.get(f"{job}-1", {}).get("config") or "{}")
+        return config.get("argus_pipeline_end", {}).get("value") == end and config
+
+    return until(told, f"W&B has the end of the run: {end}")
+
+
+def test_the_end_of_a_pipeline_is_told_to_wandb(argusd):
+    """It comes while the run is being sent, and argusd is killed: the run is sent again, with what it has logged and
+    its own configuration. So it is after a retry."""
+    gate = argusd.root / "common/eval"
+    waits = {"workload": "ray", "entrypoint": f"while [ ! -s {gate} ]; do sleep 0.1; done; exit $(cat {gate})"}
+    with WandbStand() as wandb:
+        put_key(argusd, "WANDB_API_KEY", wandb.KEY)
+        keys = {"wandb": {"enabled": True, "project": "proj"}, "env": {"WANDB_BASE_URL": wandb.url}}
+        train = with_packages(argusd, ["-c", LOGS_ITSELF], **keys)
+        pipe = {"name": "sent", "steps": {"train": {"with": train}, "eval": {"needs": ["train"], "with": waits}}}
+        assert argusd.call("PUT", "/v1/pipelines/sent", pipe, token="user").status == 201
+        wandb.takes_runs.clear()
+        run = argusd.call("POST", "/v1/pipelines/sent:run", {}, token="user").json()["id"]
+
+        def page():
+            return argusd.get(f"/v1/pipeline-runs/{run}", token="user")
+
+        def trained():
+            return next(s["job"] for s in page()["steps"] if s["name"] == "train")
+
+        job = until(trained, "the step has its job")
+        first = wait_tracker(argusd, job, "wandb", "syncing")
+        gate.write_text("3")
+        until(lambda: page()["ended_at"], "the run of the pipeline is over")
+        argusd.kill9()
+        argusd.start()
+        wandb.takes_runs.set()
+        told = until_wandb_says(wandb, job, "FAILED: eval")
+        assert (told["argus_pipeline"]["value"], told["argus_pipeline_step"]["value"]) == (run, "train"), told
+        assert told["argus_state"]["value"] == "SUCCEEDED" and told["trainer"]["value"] == {"n": 1}, told
+        assert wait_tracker(argusd, job, "wandb")["sync_job"] != first["sync_job"]
+        sent = wandb.runs[f"{job}-1"]
+        assert [(line["_step"], line["loss"]) for line in sent["lines"].values()] == [(1, 0.5)]
+        assert (sent["project"], sent["groupName"], sent["exit"]) == ("proj", job, 0)
+        gate.write_text("0")
+        again = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {}, token="user")
+        assert again.status == 202, again
+        told = until_wandb_says(wandb, job, "SUCCEEDED")
+        assert told["argus_pipeline"]["value"] == run and told["trainer"]["value"] == {"n": 1}, told
+        wait_tracker(argusd, job, "wandb")
+
+
+def test_a_copy_of_wandbs_file_has_its_records(tmp_path, monkeypatch):
+    """Whatever their lengths are: a record is cut at the end of a block, whose last bytes may be too few for a head."""
+    monkeypatch.syspath_prepend(LIB)
+    from argus_track import BLOCK, HEAD, framed, raw_records
+
+    first = BLOCK - HEAD - HEAD  # the rest of the first block, behind the head of the file and its own
+    for size in (0, 1, *range(first - 2 * HEAD, first + HEAD), first + BLOCK, 3 * BLOCK):
+        records = [bytes([i]) * n for i, n in enumerate((size, 5, 0, 2 * BLOCK, 1))]
+        file = tmp_path / str(size)
+        file.write_bytes(b":W&B\xe1\xbe\0" + b"".join(framed(records)))
+        assert list(raw_records(file)) == records, size
 
 
 def test_a_run_whose_slots_were_taken_did_not_fail(tmp_path, mlflow):

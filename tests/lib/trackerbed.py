@@ -175,6 +175,8 @@ class WandbStand(_Stand):
     def __init__(self):
         super().__init__(_Wandb)
         self.is_away = False
+        self.takes_runs = threading.Event()  # while it is clear, whoever sends a run waits
+        self.takes_runs.set()
 
     def argusd(self, home, ray_url):
         """An argusd that sends to it."""
@@ -185,6 +187,7 @@ class WandbStand(_Stand):
         project = {"id": "P", "name": v.get("project"), "entity": entity}
         viewer = {"id": "V", "entity": "team", "username": "u", "flags": "{}", "teams": {"edges": []}}
         if op == "UpsertBucket":
+            self.takes_runs.wait()
             with self.lock:
                 run = self.runs.setdefault(v.get("name"), {"lines": {}, "exit": None})
                 run.update({k: v[k] for k in ("project", "displayName", "groupName", "config") if v.get(k)})

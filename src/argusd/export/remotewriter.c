@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remotewriter.c - see remotewriter.h. A tick makes the page, and keeps it until its answer: what
- * was taken is what the next one is compared with. A tick that finds one on its way makes none. */
+ * was taken is what the next one is compared with. A tick that finds one on its way makes none.
+ *
+ * Each page is later than all that the receiver may have, whatever the wall clock says. One that
+ * was refused does not count: its time may have been wrong, as that of a clock that ran ahead. */
 #include "argusd/export/remotewriter.h"
 
 #include <stdlib.h>
@@ -27,9 +30,11 @@ struct remotewriter {
     struct wire *wire; /* NULL: nothing is pushed */
     uv_timer_t timer;
     bool has_timer, closing;
-    char *page;  /* on its way; NULL: none is */
-    char *taken; /* the newest one that was taken; NULL: none yet */
-    int64_t at_ms;
+    char *page;       /* on its way; NULL: none is */
+    char *taken;      /* the newest one that was taken; NULL: none yet */
+    int64_t at_ms;    /* time of the page on its way */
+    int64_t taken_ms; /* time of the one that was taken; 0: none yet */
+    int64_t last_ms;  /* time of the newest one that was not refused: it may be without answer */
     uint64_t taken_count, failures;
     bool is_failing;
     char host[256];
@@ -37,10 +42,10 @@ struct remotewriter {
 
 static void writer_fail(struct remotewriter *rw, const char *why)
 {
-    if (!rw->is_failing)
+    if (!rw->is_failing) {
         log_warn("export", "metrics could not be pushed: %s", why);
-    if (!rw->is_failing)
         rw->a->metrics_takers.failing_since = clock_wall();
+    }
     text_copy(rw->a->metrics_takers.why, why);
     rw->is_failing = true;
     rw->failures++;
@@ -55,6 +60,7 @@ static void writer_on_reply(const struct wire_reply *reply, void *arg)
     char why[80];
     if (rw->closing)
         return;
+    rw->last_ms = reply->status >= 300 && reply->status < 500 ? rw->taken_ms : rw->at_ms;
     if (!reply->status) {
         writer_fail(rw, reply->err.text);
     } else if (reply->status / 100 != 2) {
@@ -67,6 +73,7 @@ static void writer_on_reply(const struct wire_reply *reply, void *arg)
         rw->a->metrics_takers.failing_since = 0;
         rw->a->metrics_takers.pushed_at = clock_wall();
         rw->taken_count++;
+        rw->taken_ms = rw->at_ms;
         free(rw->taken);
         rw->taken = rw->page;
         rw->page = NULL;
@@ -116,17 +123,16 @@ static void writer_push(struct remotewriter *rw)
         {"job", "argusd"}, {"instance", str_or(set->write_instance, rw->host)}};
     struct buf body = BUF_INIT(WRITER_BODY_MAX);
     struct err err = {0};
-    int64_t now_ms = (int64_t)(clock_wall() / USEC_MS);
-    if (rw->page || now_ms <= rw->at_ms) /* the clock went back: wait until it is later again */
+    if (rw->page)
         return;
     if (!writer_make_page(rw)) {
         writer_fail(rw, "the page is too large");
         return;
     }
-    rw->at_ms = now_ms;
+    rw->at_ms = remote_write_time((int64_t)(clock_wall() / USEC_MS), rw->last_ms);
     const struct remote_write of = {.page = rw->page,
                                     .before = rw->taken,
-                                    .at_ms = now_ms,
+                                    .at_ms = rw->at_ms,
                                     .labels = labels,
                                     .n_labels = array_len(labels)};
     if (remote_write_body(&of, &body, &err) < 0)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* remotewriter.h - pushes what /metrics has to a Prometheus that argus.yaml names.
  *
- * One request at a time, each of the page of that moment with a later time than the one before. The
- * series that the page before had and this one lacks are ended; what was pushed before a restart of
- * argusd ends by itself, after the receiver's five minutes. */
+ * One request at a time, each of the page of that moment with a later time than the one before,
+ * also while the wall clock is behind. The series that the page before had and this one lacks are
+ * ended. Nothing of this is known after a restart of argusd: a series that is no more then ends by
+ * itself, after the receiver's five minutes; and where the clock was set back, the receiver refuses
+ * the pages until the clock has caught up. */
 #pragma once
 #include "argusd/kit/api.h"
 

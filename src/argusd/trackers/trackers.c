@@ -64,6 +64,7 @@ static const struct field run_rows[] = {
     RUN("pipeline", FIELD_STR, pipeline, .flags = FIELD_STORED),
     RUN("pipeline_step", FIELD_STR, pipeline_step, .flags = FIELD_STORED),
     RUN("pipeline_end", FIELD_STR, pipeline_end, .flags = FIELD_STORED),
+    RUN("is_more", FIELD_BOOL, is_more, .flags = FIELD_STORED),
     RUN("tries", FIELD_INT32, tries, .flags = FIELD_STORED),
     RUN("started_at", FIELD_TIME, started_at, .flags = FIELD_STORED),
     RUN("ended_at", FIELD_TIME, ended_at, .flags = FIELD_STORED),
@@ -358,7 +359,7 @@ void trackers_act(struct trackers *ts, const struct live *l)
 static void sync_ended(struct tracker_run *r, const struct job *j)
 {
     bool done = j->state == JOB_SUCCEEDED;
-    r->state = done ? TRACKER_COMPLETE : TRACKER_OWED;
+    r->state = done && !r->is_more ? TRACKER_COMPLETE : TRACKER_OWED;
     set_str(&r->why, done ? NULL : "the job that sends it has failed");
     r->tries++;
     r->after = clock_mono() + (done ? 0 : OWED_MOST);
@@ -387,12 +388,13 @@ void trackers_tell_pipeline(struct trackers *ts,
                             const char *end)
 {
     for (struct tracker_run *r = map_find(ts->by_job, job); r; r = r->next) {
-        if (r->kind != TRACKER_MLFLOW || r->deciding)
+        if (!has_server(r) || r->deciding)
             continue;
         set_str(&r->pipeline, run);
         set_str(&r->pipeline_step, step);
         set_str(&r->pipeline_end, end);
-        r->is_more = r->talk != NULL; /* what it says now may be without this */
+        /* What is sent now may be without this; the order of a job is made after its talk. */
+        r->is_more = r->kind == TRACKER_WANDB ? r->state == TRACKER_SYNCING : r->talk != NULL;
         if (r->state == TRACKER_COMPLETE) {
             r->state = TRACKER_OWED;
             r->tries = 0;
@@ -438,6 +440,7 @@ static void on_seen(struct tracker_run *r, const char *why)
         run_failed(r, str_or(r->why, "no job can be made for it now"));
     else {
         r->state = TRACKER_SYNCING;
+        r->is_more = false; /* this job has all that there is to tell */
         run_save(r);
     }
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trackers_look.c - do the servers that argus.yaml names answer? Asked without a key, and whatever
  * one says with a status below 500 is an answer: it is there. See trackers.h. */
-#include <string.h>
-
 #include "argusd/trackers/trackers_state.h"
 #include "base/str.h"
 
@@ -27,10 +25,7 @@ static void trackers_ask_server(struct trackers *ts, const char *name, const cha
     if (!url || ts->look.n == array_len(ts->look.v))
         return;
     struct tracker_sight *s = &ts->look.v[ts->look.n++];
-    size_t n = strlen(url);
-    while (n && url[n - 1] == '/')
-        n--;
-    _cleanup_(freep) char *asked = xasprintf("%.*s/", (int)n, url);
+    _cleanup_(freep) char *asked = xasprintf("%.*s/", tracker_url_len(url), url);
     *s = (struct tracker_sight){.name = name, .url = url, .ts = ts};
     ts->look.waits++;
     const struct wire_order order = {.method = "GET",

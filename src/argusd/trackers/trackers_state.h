@@ -36,12 +36,13 @@ struct tracker_run {
     /* The run of a pipeline that its job was a step of, which step, and how that run ended; NULL:
      * it was none, or the run goes on. */
     char *pipeline, *pipeline_step, *pipeline_end;
+    /* There was more to tell while it was being sent: it is owed once more. */
+    bool is_more;
     int tries;
     usec_t started_at, ended_at;
 
     /* Not stored. */
     bool deciding; /* not stored itself yet */
-    bool is_more;  /* it became owed while it was being completed: once more */
     usec_t after;  /* mono: not tried before */
     struct talk *talk;
 };
@@ -77,6 +78,8 @@ typedef void (*talk_f)(struct tracker_run *r, const char *why);
 void talk_begin(struct tracker_run *r, talk_f done);
 /* All of what it lacks, how it ended and why, and its end: afterwards. MLflow alone. */
 void talk_complete(struct tracker_run *r, talk_f done);
+/* Length of a server's address without the slashes at its end; a path follows. */
+int tracker_url_len(const char *url);
 /* Ends it without a callback. */
 void talk_end(struct tracker_run *r);
 /* One that waits for its turn for too long is over. */

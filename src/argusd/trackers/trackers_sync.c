@@ -36,6 +36,9 @@ static char *sync_order(const struct tracker_run *r)
     jout_str(&j, "argus_finding", r->finding);
     jout_str(&j, "argus_advice", r->advice);
     jout_int(&j, "argus_restarts", r->attempt - 1);
+    jout_str(&j, "argus_pipeline", r->pipeline);
+    jout_str(&j, "argus_pipeline_step", r->pipeline_step);
+    jout_str(&j, "argus_pipeline_end", r->pipeline_end);
     jout_close(&j, '}');
     jout_close(&j, '}');
     return buf_take(&out);

@@ -205,6 +205,14 @@ static char *talk_body(const struct talk *t)
     return buf_take(&out);
 }
 
+int tracker_url_len(const char *url)
+{
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    return (int)n;
+}
+
 static char *talk_url(const struct talk *t)
 {
     static const char *const paths[TALK_STEPS] = {
@@ -220,10 +228,7 @@ static char *talk_url(const struct talk *t)
         [TALK_SEE_SWANLAB] = "/",
     };
     struct buf out = BUF_INIT(64 << 10);
-    size_t n = strlen(t->r->url);
-    while (n && t->r->url[n - 1] == '/')
-        n--;
-    (void)buf_addf(&out, "%.*s%s", (int)n, t->r->url,
+    (void)buf_addf(&out, "%.*s%s", tracker_url_len(t->r->url), t->r->url,
                    paths[t->step]); /* a failed one has no answer */
     if (t->step == TALK_FIND_EXPERIMENT)
         buf_add_url(&out, t->r->project);
@@ -248,11 +253,9 @@ static bool is_id(const char *text)
 
 static void set_link(struct tracker_run *r)
 {
-    size_t n = strlen(r->url);
-    while (n && r->url[n - 1] == '/')
-        n--;
     free(r->link);
-    r->link = xasprintf("%.*s/#/experiments/%s/runs/%s", (int)n, r->url, r->experiment, r->run);
+    r->link = xasprintf("%.*s/#/experiments/%s/runs/%s", tracker_url_len(r->url), r->url,
+                        r->experiment, r->run);
 }
 
 static void talk_take_run(struct talk *t, const char *id)

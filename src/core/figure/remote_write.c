@@ -201,22 +201,39 @@ static double write_stale(void)
     return value;
 }
 
+/* All of them or none. */
 static void write_gone(const struct remote_write *of, struct buf *request)
 {
+    struct buf gone = BUF_INIT(request->max - request->len);
     size_t n;
     struct promtext_piece *now = write_keys(of->page, &n);
     struct promtext t = promtext_begin(of->before, strlen(of->before));
     while (promtext_next(&t)) {
         struct promtext_piece key = write_key(&t);
         if (!n || !bsearch(&key, now, n, sizeof(*now), write_key_order))
-            write_series(of, &t, write_stale(), request);
+            write_series(of, &t, write_stale(), &gone);
     }
+    if (!gone.failed)
+        (void)buf_add(request, buf_str(&gone), gone.len); /* it has room for that much */
+    buf_release(&gone);
     free(now);
+}
+
+int64_t remote_write_time(int64_t now_ms, int64_t last_ms)
+{
+    return now_ms > last_ms ? now_ms : last_ms + 1;
+}
+
+/* How long a request may be whose snappy block fits into n bytes. */
+static size_t write_room(size_t n)
+{
+    size_t around = 10 + 3 * (n / SNAPPY_CHUNK + 1); /* its length, and the head of each chunk */
+    return n > around ? n - around : 0;
 }
 
 int remote_write_body(const struct remote_write *of, struct buf *out, struct err *err)
 {
-    struct buf request = BUF_INIT(out->max);
+    struct buf request = BUF_INIT(write_room(out->max - out->len));
     struct promtext t = promtext_begin(of->page, strlen(of->page));
     while (promtext_next(&t))
         write_series(of, &t, t.value, &request);

@@ -5,7 +5,8 @@
  * A receiver refuses a whole request for one bad sample, so that all samples have one time, labels
  * are in order, and a line that cannot be read, or has a label twice, is left out; two lines of one
  * series are the page's fault. A series that the page before had and this one has not ends with a
- * stale marker, as it does where Prometheus scrapes: else it would live on for five minutes. */
+ * stale marker, as it does where Prometheus scrapes: else it would live on for five minutes. Where
+ * the page and all markers have no room in one request, the page goes without any. */
 #pragma once
 #include <stdint.h>
 
@@ -25,6 +26,11 @@ struct remote_write {
     const struct remote_write_label *labels;
     size_t n_labels;
 };
+
+/* The time of the next page, later than that of the last one that a receiver may have (0: none). A
+ * receiver refuses samples that are not newer than those it has: while the wall clock is behind,
+ * because somebody set it back, each page is a millisecond after the one before. */
+int64_t remote_write_time(int64_t now_ms, int64_t last_ms);
 
 /* Appended to out: snappy around a protobuf WriteRequest. -EMSGSIZE: it does not fit, out->failed.
  */

@@ -72,12 +72,14 @@ static void read_series(const unsigned char *p, const unsigned char *end, struct
     }
 }
 
-/* What the request says, as text to be freed. */
-static char *written(const char *page, const char *before)
+enum { BODY_MAX = 4 << 20 };
+
+/* What a request of at most max bytes says, as text to be freed. */
+static char *written(const char *page, const char *before, size_t max)
 {
     const struct remote_write of = {
         .page = page, .before = before, .at_ms = 1700, .labels = whose, .n_labels = 2};
-    struct buf body = BUF_INIT(4 << 20), out = BUF_INIT(4 << 20);
+    struct buf body = BUF_INIT(max), out = BUF_INIT(BODY_MAX);
     struct err err = {0};
     assert_int_equal(remote_write_body(&of, &body, &err), 0);
     unsigned char *raw = xcalloc(body.len + 1, 1);
@@ -95,7 +97,7 @@ static char *written(const char *page, const char *before)
 
 static void check_written(const char *page, const char *before, const char *want)
 {
-    char *got = written(page, before);
+    char *got = written(page, before, BODY_MAX);
     assert_string_equal(got, want);
     free(got);
 }
@@ -132,7 +134,7 @@ static void more_than_a_chunk(void **state)
     struct buf page = BUF_INIT(1 << 20);
     for (int i = 0; i < 3000; i++)
         (void)buf_addf(&page, "a{x=\"%d\"} %d\n", i, i);
-    char *got = written(buf_str(&page), NULL);
+    char *got = written(buf_str(&page), NULL, BODY_MAX);
     assert_non_null(strstr(got, "__name__=a,instance=h:1,job=argusd,x=2999, 2999@1700\n"));
     free(got);
     struct buf small = BUF_INIT(1000);
@@ -143,10 +145,44 @@ static void more_than_a_chunk(void **state)
     buf_release(&page);
 }
 
+/* The request has room for the page and for one marker, and not for 300. */
+static void markers_without_room_cost_no_page(void **state)
+{
+    (void)state;
+    struct buf before = BUF_INIT(1 << 20);
+    for (int i = 0; i < 300; i++)
+        (void)buf_addf(&before, "gone{x=\"%d\"} 1\n", i);
+    char *got = written("a 7\n", buf_str(&before), 1000);
+    assert_string_equal(got, "__name__=a,instance=h:1,job=argusd, 7@1700\n");
+    free(got);
+    got = written("a 7\n", "gone 1\n", 1000);
+    assert_string_equal(got, "__name__=a,instance=h:1,job=argusd, 7@1700\n"
+                             "__name__=gone,instance=h:1,job=argusd, stale@1700\n");
+    free(got);
+    buf_release(&before);
+}
+
+static void each_page_is_later(void **state)
+{
+    (void)state;
+    assert_int_equal(remote_write_time(1700, 0), 1700);
+    assert_int_equal(remote_write_time(1700, 1699), 1700);
+    assert_int_equal(remote_write_time(1700, 1700), 1701);
+    int64_t last = 1700;
+    for (int i = 1; i <= 3; i++) { /* the clock was set back */
+        last = remote_write_time(900, last);
+        assert_int_equal(last, 1700 + i);
+    }
+    assert_int_equal(remote_write_time(1704, last), 1704);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_with_labels), cmocka_unit_test(one_bad_line_costs_itself),
-        cmocka_unit_test(what_has_gone_ends), cmocka_unit_test(more_than_a_chunk)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(samples_with_labels),
+                                       cmocka_unit_test(one_bad_line_costs_itself),
+                                       cmocka_unit_test(what_has_gone_ends),
+                                       cmocka_unit_test(more_than_a_chunk),
+                                       cmocka_unit_test(markers_without_room_cost_no_page),
+                                       cmocka_unit_test(each_page_is_later)};
     return cmocka_run_group_tests_name("core/remote_write", tests, NULL, NULL);
 }
