@@ -320,6 +320,11 @@ def test_a_lost_node_restarts_the_job_elsewhere(argusd):
     assert view["nodes"][0]["name"] != node
     assert (view["restarts"], view["restart"]["failures"], view["restart"]["avoid"]) == (1, 1, [node])
     assert [a["state"] for a in view["attempts"]] == ["ENDED", "RUNNING"]
+    first, second = view["attempts"]
+    assert [n["name"] for n in first["nodes"]] == [node] and second["nodes"] == view["nodes"]
+    assert (first["queued_at"], second["queued_at"]) == (view["queued_at"], first["ended_at"])
+    assert (first["finding"]["class"], first["finding"]["node"]) == ("node_lost", node) and first["finding"]["sentence"]
+    assert second["finding"] is None
     back = [e for e in argusd.events(job) if e["to"] == "QUEUED" and e["from"] == "RUNNING"]
     assert [e["reason"]["code"] for e in back] == ["node_lost"]
     argusd.stop_job(job)

@@ -87,6 +87,11 @@ def test_another_job_goes_on_from_the_newest_verified(argusd):
     until(lambda: 10 not in t.steps() and t.states().get(60) == "verified", "retention takes what nobody needs")
     plan = gc(argusd, t, dry_run=True)  # the other one's command line names it
     assert (20, "in_use") in [(c["step"], c["kept_by"]) for c in plan["checkpoints"]]
+    shown = {c["step"]: c for c in argusd.get(f"/v1/jobs/{t.id}/checkpoints?used_by=1")["checkpoints"]}
+    assert (shown[20]["kept"], shown[20]["used_by"]) == ("in_use", [{"kind": "job", "name": new.id}])
+    assert shown[60]["kept"] == "last_verified" and "used_by" not in shown[60]
+    assert not [c for c in t.listed() if "used_by" in c], "nobody asked"
+    assert f"job '{new.id}'" in cli(argusd, "ckpt", "ls", "--used-by", t.id).stdout
     for job in (t, new):
         argusd.stop_job(job.id)
     empty = argusd.post({**standin.SPEC, "resume": "nobody"}, "?dry_run=1&no_trial=1", token="user")

@@ -32,7 +32,10 @@ def test_slots_are_kept_until_somebody_lets_go(argusd, verb):
     assert view["state"] == "RUNNING" and f"`argus release {job}`" in view["reason"]["text"]
     assert "holding" in argusd.kinds(job)
     until(lambda: "finding" in argusd.kinds(job), "why it failed is told before the hold is over")
+    ends = view["hold_until"]
+    assert ends == view["deadline"] and argusd.get("/v1/jobs?flag=HOLDING")["jobs"][0]["hold_until"] == ends
     other = argusd.submit("echo other", **WHOLE)
+    assert "hold_until" not in argusd.job(other)
     argusd.kill9()
     argusd.start()
     assert is_holding(argusd.job(job))
@@ -41,6 +44,7 @@ def test_slots_are_kept_until_somebody_lets_go(argusd, verb):
     assert reply.status in (200, 202), reply
     view = argusd.wait_over(job)
     assert (view["state"], view["flags"], view["exit"]["code"]) == ("FAILED", [], 3)
+    assert "hold_until" not in view
     assert "exit code 3" in view["reason"]["text"]
     assert argusd.wait_over(other)["state"] == "SUCCEEDED"
 

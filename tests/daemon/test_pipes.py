@@ -534,6 +534,24 @@ def test_cancel_stops_the_jobs(argusd, tmp_path):
     assert ended["state"] == "STOPPED" and ended["reason"]["code"] == "pipe_run_cancelled"
 
 
+def test_what_a_stop_would_end_with_it(argusd, tmp_path):
+    """The plan names the steps that a stop then ends, and no step that starts all the same."""
+    more = """\
+  c: {needs: [b], with: {workload: ray, entrypoint: "true"}}
+  d: {needs: [a], if: always(), with: {workload: ray, entrypoint: "true"}}
+"""
+    store(argusd, WAITS.replace("PLACE", str(tmp_path)).replace("name: waits", "name: stops") + more)
+    run = begin(argusd, "stops")
+    job = running(argusd, run, "a")
+    reply = argusd.call("POST", f"/v1/jobs/{job}:stop?dry_run=1", token="user")
+    assert reply.status == 200, reply
+    fates = {s["step"]: s["fate"] for s in reply.json()["steps"] if s["run"] == run}
+    assert fates == {"a": "cancelled", "b": "skipped", "c": "skipped"}
+    assert argusd.job(job)["state"] == "RUNNING", "nothing was done"
+    argusd.stop_job(job, token="user")
+    assert states(over(argusd, run)) == {"a": "CANCELLED", "b": "SKIPPED", "c": "SKIPPED", "d": "SUCCEEDED"}
+
+
 @pytest.mark.parametrize("how", ["queue", "skip", "replace", "allow"])
 def test_two_runs_of_one_pipeline(argusd, tmp_path, how):
     text = WAITS.replace("PLACE", str(tmp_path)).replace("concurrency: queue", f"concurrency: {how}")

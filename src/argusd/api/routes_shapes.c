@@ -47,6 +47,7 @@ static const struct http_schema schemas[] = {
     {.name = "FindingSecond", .table = &finding_second_table},
     {.name = "Finding", .table = &diagnosis_table},
     {.name = "FindingBrief", .table = &view_brief_table},
+    {.name = "CheckpointUser", .table = &ckpt_user_table},
     {.name = "Checkpoint", .table = &ckpt_table},
     {.name = "JobItem", .table = &view_item_table},
     {.name = "Attempt", .table = &view_attempt_table},

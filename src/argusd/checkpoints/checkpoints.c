@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "core/spec/evalspec.h"
 
-enum { TICK_MS = 2000, LIST_TEXT_MAX = 4 << 20 };
+enum { TICK_MS = 2000, LIST_TEXT_MAX = 6 << 20 };
 static const double GIB = 1024.0 * 1024 * 1024;
 static const usec_t LOOK_EVERY = 4 * USEC_SEC;
 static const usec_t OWED_EVERY = 60 * USEC_SEC; /* of a job that is over */
@@ -102,18 +102,48 @@ int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const 
     return newest ? newest->step : 0;
 }
 
-void checkpoints_show(const struct checkpoints *cs, const char *job, struct checkpoints_shown *ret)
+/* By the values of keep_best's metric: before another one is shown. */
+static void book_show_kept(const struct book *b, struct ckpt_list *l)
 {
-    const struct book *b = map_find(cs->by_id, job);
-    *ret = (struct checkpoints_shown){0};
-    if (!b)
-        return;
+    struct ckpt_policy policy = b->policy;
+    enum ckpt_keep *plan = xcalloc(l->n ? l->n : 1, sizeof(*plan));
+    policy.is_over = !jobs_find_id(b->cs->p.jobs, b->id);
+    ckpt_plan(l, &policy, plan);
+    for (size_t i = 0; i < l->n; i++)
+        l->v[i].kept = plan[i];
+    free(plan);
+}
+
+/* p: who asks for those who need them; NULL: nobody does. */
+static void book_show(const struct book *b,
+                      const struct http_principal *p,
+                      struct checkpoints_shown *ret)
+{
     ckpt_list_copy(&ret->list, &b->list);
+    if (p)
+        book_find_users(b, p, ret);
+    book_show_kept(b, &ret->list);
     ret->metric = xstrdup(b->metric ? b->metric : ckpt_list_main(&ret->list));
     ret->is_min =
         b->metric ? b->policy.best_is_min : ret->metric && ckpt_metric_is_min(ret->metric);
     if (!b->metric && ret->metric)
         ckpt_list_show(&ret->list, ret->metric);
+}
+
+void checkpoints_show(const struct checkpoints *cs, const char *job, struct checkpoints_shown *ret)
+{
+    checkpoints_show_used(cs, job, NULL, ret);
+}
+
+void checkpoints_show_used(const struct checkpoints *cs,
+                           const char *job,
+                           const struct http_principal *p,
+                           struct checkpoints_shown *ret)
+{
+    const struct book *b = map_find(cs->by_id, job);
+    *ret = (struct checkpoints_shown){0};
+    if (b)
+        book_show(b, p, ret);
 }
 
 void checkpoints_shown_ask(struct checkpoints_shown *s, const char *metric)
@@ -127,6 +157,9 @@ void checkpoints_shown_release(struct checkpoints_shown *s)
 {
     ckpt_list_release(&s->list);
     freep(&s->metric);
+    free(s->users);
+    s->users = NULL;
+    strv_release(&s->user_names);
 }
 
 char *checkpoints_shown_text(const struct checkpoints_shown *s, const struct message_listener *to)

@@ -17,6 +17,7 @@
 
 struct book;
 struct checkpoints;
+struct http_principal;
 struct people;
 struct storage;
 
@@ -56,11 +57,19 @@ int64_t checkpoints_newest(const struct checkpoints *cs, const char *job, const 
 /* What is known of a job's, as people see it: the value of each is that of keep_best's metric, and
  * where its spec names none, of the main metric of validation. */
 struct checkpoints_shown {
-    struct ckpt_list list; /* a copy */
-    char *metric;          /* of the values; NULL: there are none */
-    bool is_min;           /* the smallest is the best */
+    struct ckpt_list list;   /* a copy, each with why it stays */
+    char *metric;            /* of the values; NULL: there are none */
+    bool is_min;             /* the smallest is the best */
+    struct ckpt_user *users; /* what those of the list point to; NULL: nobody looked */
+    struct strv user_names;
 };
 void checkpoints_show(const struct checkpoints *cs, const char *job, struct checkpoints_shown *ret);
+/* The same with who needs each: jobs that are not over and entries of the registry, a few of those
+ * that p may see. Their texts are searched, with a ceiling of bytes: ask only for who wants it. */
+void checkpoints_show_used(const struct checkpoints *cs,
+                           const char *job,
+                           const struct http_principal *p,
+                           struct checkpoints_shown *ret);
 /* Another metric is asked for: its values are not there yet (ckpt_find_metric()), and the better
  * ones are the smaller ones of keep_best's metric if it says so, and of a loss. */
 void checkpoints_shown_ask(struct checkpoints_shown *s, const char *metric);
@@ -135,6 +144,11 @@ struct checkpoints_use {
 /* From now on nothing that it names begins to be removed, as it is for what a job names that is not
  * over. Say so before you look whether it is there. */
 void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u);
+/* The next job that is not over and names this one, for its checkpoints or its files: NULL at the
+ * end. *pos begins at 0. Borrowed. All specs are searched. */
+const struct live *checkpoints_next_namer(const struct checkpoints *cs,
+                                          const char *job,
+                                          size_t *pos);
 /* ERR_CONFLICT with who: a job that is not over, a submit under way, or the registry names this job
  * or what lies in its directory, or its checkpoints are being worked on. */
 must_check int checkpoints_check_unnamed(const struct checkpoints *cs,

@@ -90,8 +90,22 @@ bool book_is_seen_by(const struct book *b, const char *user);
  * registry that lies there name it? All specs are searched; only what those may see who name it
  * counts. */
 bool book_is_used(const struct book *b, int64_t step);
+/* The next data set or model of the registry that stays where it was, so that it may lie among the
+ * checkpoints of a job; NULL: no more. *kind and *pos begin at 0. */
+struct registry_entry;
+const struct registry_entry *checkpoints_next_in_place(const struct checkpoints *cs,
+                                                       int *kind,
+                                                       size_t *pos);
 /* Is its job named at all? One search for all of its checkpoints. */
 bool book_is_named(const struct book *b);
+
+/* ---- checkpoints_users.c ---- */
+
+/* Fills in who needs each of the book's that are shown, and that it is held, see
+ * checkpoints_show_used(). */
+void book_find_users(const struct book *b,
+                     const struct http_principal *p,
+                     struct checkpoints_shown *s);
 
 /* ---- checkpoints_pass.c ---- */
 

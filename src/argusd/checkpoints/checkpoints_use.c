@@ -20,10 +20,9 @@ static bool means(const char *text, const char *job, int64_t step)
     return text && ckpt_is_meant(text, job, step);
 }
 
-/* The next data set or model of the registry that stays where it was; NULL: no more. */
-static const struct registry_entry *next_in_place(const struct checkpoints *cs,
-                                                  int *kind,
-                                                  size_t *pos)
+const struct registry_entry *checkpoints_next_in_place(const struct checkpoints *cs,
+                                                       int *kind,
+                                                       size_t *pos)
 {
     const struct registry *rg = cs->p.storage->registry;
     for (; rg && *kind < REGISTRY_KINDS; (*kind)++, *pos = 0)
@@ -68,7 +67,7 @@ bool book_is_used(const struct book *b, int64_t step)
     int kind = 0;
     if (book_is_pinned(b, step))
         return true;
-    for (size_t pos = 0; (e = next_in_place(b->cs, &kind, &pos));)
+    for (size_t pos = 0; (e = checkpoints_next_in_place(b->cs, &kind, &pos));)
         if (means(e->path, b->id, step))
             return true;
     for (const struct checkpoints_use *u = b->cs->uses; u; u = u->next)
@@ -94,7 +93,7 @@ bool book_is_named(const struct book *b)
     const struct live *l;
     const struct registry_entry *e;
     int kind = 0;
-    for (size_t pos = 0; (e = next_in_place(b->cs, &kind, &pos));)
+    for (size_t pos = 0; (e = checkpoints_next_in_place(b->cs, &kind, &pos));)
         if (names(e->path, b->id))
             return true;
     for (const struct checkpoints_use *u = b->cs->uses; u; u = u->next)
@@ -127,16 +126,28 @@ static bool book_is_unsettled(const struct book *b)
     return b->place.goes_on || b->asks || b->followed || b->owes_end;
 }
 
-int checkpoints_check_unnamed(const struct checkpoints *cs, const char *job, struct err *err)
+const struct live *checkpoints_next_namer(const struct checkpoints *cs,
+                                          const char *job,
+                                          size_t *pos)
 {
     const struct live *l;
+    while ((l = jobs_next(cs->p.jobs, pos)))
+        if (strcmp(l->job->id, job) != 0 &&
+            (is_named_in(l->job->spec, job) || is_named_in(l->extra.inputs, job) ||
+             is_named_in(l->extra.argv, job)))
+            return l;
+    return NULL;
+}
+
+int checkpoints_check_unnamed(const struct checkpoints *cs, const char *job, struct err *err)
+{
     const struct registry_entry *e;
     const struct book *b = map_find(cs->by_id, job);
     int kind = 0;
     if (b && book_is_unsettled(b))
         return message_refuse(err, ERR_CONFLICT, "checkpoints_busy",
                               MESSAGE_ARGS(MESSAGE_STR("job", job)));
-    for (size_t pos = 0; (e = next_in_place(cs, &kind, &pos));)
+    for (size_t pos = 0; (e = checkpoints_next_in_place(cs, &kind, &pos));)
         if (is_named_in(e->path, job))
             return message_refuse(
                 err, ERR_CONFLICT, "job_in_use",
@@ -145,14 +156,12 @@ int checkpoints_check_unnamed(const struct checkpoints *cs, const char *job, str
         if (is_named_in(u->text, job) || is_named_in(u->inputs, job))
             return message_refuse(err, ERR_CONFLICT, "job_in_use",
                                   MESSAGE_ARGS(MESSAGE_STR("job", job)));
-    for (size_t pos = 0; (l = jobs_next(cs->p.jobs, &pos));)
-        if (strcmp(l->job->id, job) != 0 &&
-            (is_named_in(l->job->spec, job) || is_named_in(l->extra.inputs, job) ||
-             is_named_in(l->extra.argv, job)))
-            return message_refuse(
-                err, ERR_CONFLICT, "job_in_use",
-                MESSAGE_ARGS(MESSAGE_STR("namer", l->job->id), MESSAGE_STR("job", job)));
-    return 0;
+    size_t pos = 0;
+    const struct live *l = checkpoints_next_namer(cs, job, &pos);
+    return !l ? 0
+              : message_refuse(
+                    err, ERR_CONFLICT, "job_in_use",
+                    MESSAGE_ARGS(MESSAGE_STR("namer", l->job->id), MESSAGE_STR("job", job)));
 }
 
 void checkpoints_use(struct checkpoints *cs, struct checkpoints_use *u)

@@ -267,7 +267,7 @@ static void put_attempt(struct live *l)
     const struct attempt *a = job_attempt(l->job);
     if (!a)
         return;
-    struct buf detail = BUF_INIT(4096);
+    struct buf detail = BUF_INIT(RECORD_ATTEMPT_MAX);
     struct store_attempt row;
     record_attempt_row(l->job, a, &detail, &row);
     store_put_attempt(l->jobs->store, &row);

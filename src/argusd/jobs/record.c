@@ -272,6 +272,7 @@ static const struct field attempt_rows[] = {
     A(fault_at, FIELD_TIME, .flags = FIELD_OMIT),
     A(noticed_at, FIELD_TIME, .flags = FIELD_OMIT),
     A(node, FIELD_STR, .flags = FIELD_OMIT),
+    A(slots, FIELD_STR, .flags = FIELD_OMIT),
     A(gpu_s, FIELD_REAL, .flags = FIELD_OMIT),
     A(gpu_idle_s, FIELD_REAL, .flags = FIELD_OMIT),
     A(gpu_unknown_s, FIELD_REAL, .flags = FIELD_OMIT),

@@ -16,7 +16,10 @@
 #include "core/training/verdict.h"
 #include "store/store.h"
 
-enum { RECORD_DETAIL_MAX = 1 << 20 };
+enum {
+    RECORD_DETAIL_MAX = 1 << 20,
+    RECORD_ATTEMPT_MAX = 64 << 10, /* of record_attempt_row(): its lease and its end, all quoted */
+};
 
 /* The newest finding of a job, see findings.h. Zeroed: there is none. */
 struct record_finding {

@@ -30,6 +30,7 @@
 
 struct accounting;
 struct agent;
+struct api_eyes;
 struct callbook;
 struct proxy;
 struct secondopinion;
@@ -47,6 +48,7 @@ struct simulations;
 struct ownsettings;
 struct sampler;
 struct snapshots;
+struct stopplan;
 struct tails;
 struct trackers;
 struct registry;
@@ -140,6 +142,8 @@ struct api {
     void (*put_metrics)(const struct api *a, const struct access_who *who, struct expo *e);
     /* What of rooms above the API's own uses a thing that is to be removed: kit/removal.h. */
     void (*add_removal_users)(const struct api *a, struct removal *r);
+    /* What of rooms above the API's own ends with a job that is stopped: kit/stopplan.h. */
+    void (*add_stop_steps)(const struct api_eyes *eyes, struct stopplan *p);
 };
 
 /* The answer's barrier: everything up to now. */

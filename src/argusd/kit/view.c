@@ -25,51 +25,6 @@
 
 /* ---- the whole job ---- */
 
-#define X(word) [ATTEMPT_##word] = #word,
-static const char *const phase_words[] = {ATTEMPT_PHASE_TABLE(X) NULL};
-#undef X
-static const struct field attempt_rows[] = {
-    FIELD_AT(attempt, "k", FIELD_INT32, k),
-    FIELD_AT(attempt, "ray_id", FIELD_STR, ray_id, .flags = FIELD_ALWAYS),
-    FIELD_AT(attempt, "state", FIELD_ENUM, phase, .names = phase_words),
-    FIELD_AT(attempt, "accepted_at", FIELD_TIME, accepted_at),
-    FIELD_AT(attempt, "started_at", FIELD_TIME, started_at),
-    FIELD_AT(attempt,
-             "fault_at",
-             FIELD_TIME,
-             fault_at,
-             .doc = "of one that failed or hangs: it ended, was last heard of, or last got on"),
-    FIELD_AT(attempt, "noticed_at", FIELD_TIME, noticed_at, .doc = "argusd met that"),
-    FIELD_AT(attempt, "ended_at", FIELD_TIME, ended_at),
-    FIELD_AT(attempt, "end", FIELD_STR, end_text, .doc = "how it ended, in the reader's language"),
-    FIELD_AT(attempt,
-             "gpu_seconds",
-             FIELD_REAL,
-             gpu_s,
-             .flags = FIELD_MAYBE,
-             .doc = "that it held, each of its GPUs an equal part, exactly once it is over; null: "
-                    "nobody kept that"),
-    FIELD_AT(attempt,
-             "gpu_idle_seconds",
-             FIELD_REAL,
-             gpu_idle_s,
-             .flags = FIELD_MAYBE,
-             .doc = "of these, measured idle"),
-    FIELD_AT(attempt,
-             "gpu_unknown_seconds",
-             FIELD_REAL,
-             gpu_unknown_s,
-             .flags = FIELD_MAYBE,
-             .doc = "of these, measured by nobody"),
-    FIELD_AT(attempt,
-             "gpu_redone_seconds",
-             FIELD_REAL,
-             gpu_redone_s,
-             .flags = FIELD_MAYBE,
-             .doc = "of these, while steps ran that an earlier attempt had run"),
-};
-const struct field_table view_attempt_table = FIELD_TABLE("Attempt", attempt_rows, attempt);
-
 /* What a page says of one attempt's steps: more is in its metrics. */
 static const struct field brief_attempt_rows[] = {
     FIELD_AT(goodput_attempt, "k", FIELD_INT32, k),
@@ -155,24 +110,6 @@ static const struct field exit_rows[] = {
 };
 static const struct field_table exit_table = FIELD_TABLE(NULL, exit_rows, exit_page);
 
-/* A finding that was made before the first attempt. */
-struct brief_page {
-    const char *class, *sentence, *node, *advice;
-};
-static const struct field brief_rows[] = {
-    FIELD_AT(brief_page, "class", FIELD_STR, class, .flags = FIELD_ALWAYS),
-    FIELD_AT(brief_page, "sentence", FIELD_STR, sentence, .flags = FIELD_ALWAYS),
-    FIELD_AT(brief_page, "node", FIELD_STR, node),
-    FIELD_AT(brief_page, "advice", FIELD_STR, advice),
-};
-const struct field_table view_brief_table = FIELD_TABLE("FindingBrief", brief_rows, brief_page);
-
-static const struct field node_gpus_rows[] = {
-    FIELD_AT(gang_node, "name", FIELD_STR, name, .flags = FIELD_ALWAYS),
-    FIELD_AT(gang_node, "gpu_ids", FIELD_BITS, gpus),
-};
-const struct field_table view_node_gpus_table = FIELD_TABLE("NodeGpus", node_gpus_rows, gang_node);
-
 /* Where its files are. */
 struct paths_page {
     char *dir, *driver_log, *config, *checkpoints, *metrics;
@@ -236,8 +173,7 @@ struct job_page {
     const struct exit_page *exit;
     const char *held_by, *retry_of, *verl, *placement, *argv, *snapshots, *inputs, *metrics;
     char *trial, *verdict, *metric_alerts, *slow_rank; /* owned */
-    struct field_list attempts;                        /* borrowed */
-    struct attempt *said_attempts; /* owned, but for all texts except the ends */
+    struct field_list attempts;                        /* of view_fill_attempts() */
     usec_t deadline, idle_until;
     const char *idle_reason;
     struct {
@@ -458,7 +394,7 @@ static char *view_finding(const struct job *job,
     struct said said;
     const struct reason *why = job_state_reason(job);
     saying_say(eyes, job->id, why->code, why->text, &said);
-    const struct brief_page brief = {.class = record_finding_word(job, extra),
+    const struct view_brief brief = {.class = record_finding_word(job, extra),
                                      .sentence = said.text,
                                      .node = *job_proof(job)->node ? job_proof(job)->node : NULL};
     char *text = field_to_text(&view_brief_table, &brief, FIELD_ALL, FIELD_PAGE);
@@ -503,9 +439,7 @@ static void view_fill_texts(struct job_page *p,
 
 static void view_release_page(struct job_page *p)
 {
-    for (size_t i = 0; i < p->attempts.n; i++)
-        free(p->said_attempts[i].end_text);
-    free(p->said_attempts);
+    view_release_attempts(&p->attempts);
     said_release(&p->item.reason);
     field_release(&paths_table, &p->its_paths);
     field_release(&restart_table, &p->restart);
@@ -576,37 +510,6 @@ static void view_fill_held(struct job_page *p,
     p->joules = view_joules(extra->gpu_joules, l);
 }
 
-/* What the attempts held: the newest of a live job up to now. Of one with GPUs that ended under an
- * argusd that did not keep that nothing is known. */
-static void view_fill_attempts_held(struct attempt *v, size_t n, double gpus, const struct live *l)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v[i].ended_at && v[i].gpu_s <= 0 && gpus > 0)
-            v[i].gpu_s = v[i].gpu_idle_s = v[i].gpu_unknown_s = v[i].gpu_redone_s = (double)NAN;
-    if (!l || !n || l->over)
-        return;
-    const struct slotbook_held now = view_held((struct slotbook_held){0}, l);
-    jobs_add_held_of(&v[n - 1], &now);
-}
-
-/* As they are kept, each with its end as it is said. */
-static void view_fill_attempts(struct job_page *p,
-                               const struct job *job,
-                               const struct live *l,
-                               const struct api_eyes *eyes)
-{
-    struct saying_to to = {.eyes = eyes, .about = job->id};
-    const struct message_listener listener = saying_listener(&to);
-    size_t n = (size_t)job->n_attempts;
-    p->said_attempts = xcalloc(n ? n : 1, sizeof(*p->said_attempts));
-    for (size_t i = 0; i < n; i++) {
-        p->said_attempts[i] = job->attempts[i];
-        p->said_attempts[i].end_text = message_kept_say(job->attempts[i].end_text, &listener);
-    }
-    view_fill_attempts_held(p->said_attempts, n, p->item.gpus, l);
-    p->attempts = (struct field_list){.v = p->said_attempts, .n = n};
-}
-
 void view_job(struct jout *j,
               const struct settings *settings,
               const struct job *job,
@@ -621,7 +524,13 @@ void view_job(struct jout *j,
     record_job_row(job, extra, NULL, &row);
     view_fill_item(&p.item, &row, l, eyes);
     p.item.nodes = (struct field_list){.v = job->gang.v, .n = job->gang.n};
-    view_fill_attempts(&p, job, l, eyes);
+    const struct slotbook_held leased = view_held((struct slotbook_held){0}, l);
+    const struct view_attempts_ask attempts = {.job = job,
+                                               .extra = extra,
+                                               .eyes = eyes,
+                                               .gpus = p.item.gpus,
+                                               .leased = l && !l->over ? &leased : NULL};
+    view_fill_attempts(&attempts, &p.attempts);
     view_fill_paths(&p, settings, job);
     view_fill_proof(&p, job_proof(job), imports);
     view_fill_restart(&p.restart, &job->restart);

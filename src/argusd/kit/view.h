@@ -6,6 +6,7 @@
 #include "argusd/ground/settings.h"
 #include "argusd/jobs/jobs.h"
 #include "argusd/jobs/record.h"
+#include "argusd/kit/view_attempts.h"
 #include "base/json.h"
 
 struct api_eyes;
@@ -57,6 +58,4 @@ void view_mask_values(const char *text, struct mask *m);
 
 /* What these pages are made of, and parts of them. */
 extern const struct field_table view_item_table, view_job_table;
-extern const struct field_table view_eta_table, view_attempt_table, view_goodput_table,
-    view_proof_table, view_brief_table;
-extern const struct field_table view_node_gpus_table; /* of struct gang_node */
+extern const struct field_table view_eta_table, view_goodput_table, view_proof_table;

@@ -36,6 +36,11 @@ static const struct field item_rows[] = {
     ITEM("state", FIELD_STR, row.state, .flags = FIELD_ALWAYS, .schema = "JobState"),
     ITEM("flags", FIELD_BITS, flags, .names = flag_names),
     ITEM("unknown_since", FIELD_TIME, unknown_since, .flags = FIELD_OMIT),
+    ITEM("hold_until",
+         FIELD_TIME,
+         hold_until,
+         .flags = FIELD_OMIT,
+         .doc = "of one that has failed and is HOLDING its slots: it gives them back then"),
     ITEM("reason", FIELD_OBJECT, reason, .of = &said_table),
     ITEM("position", FIELD_INT32, position, .flags = FIELD_OMIT),
     ITEM("eta", FIELD_PART, eta, .of = &view_eta_table),
@@ -146,6 +151,16 @@ double view_gpu_hours(int64_t of_row, const struct live *l)
     return view_hours(view_held(l ? l->extra.held : past, l).held);
 }
 
+/* It does not move while it holds, but for jumps of the clock: a page that is the same keeps its
+ * ETag. */
+static usec_t view_hold_until(const struct live *l)
+{
+    if (!l || !job_is_holding(l->job))
+        return 0;
+    const struct moment now = jobs_moment(l->jobs);
+    return job_deadline(l->job, 0, &now);
+}
+
 void view_fill_item(struct job_item *item,
                     const struct store_job *row,
                     const struct live *l,
@@ -155,6 +170,7 @@ void view_fill_item(struct job_item *item,
     *item = (struct job_item){.row = *row,
                               .flags = record_flags_from_string(row->flags),
                               .unknown_since = l ? l->job->unknown_since : 0,
+                              .hold_until = view_hold_until(l),
                               .gpus = (double)row->nnodes * row->n_gpus_per_node,
                               .gpu_util = view_gpu_util(l, eyes),
                               .gpu_hours = view_gpu_hours(row->gpu_held, l)};

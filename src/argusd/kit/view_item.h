@@ -12,7 +12,7 @@
 struct job_item {
     struct store_job row;
     uint64_t flags;
-    usec_t unknown_since;
+    usec_t unknown_since, hold_until;
     struct reason now; /* of a live job: what `reason` borrows from */
     struct said reason;
     int position;

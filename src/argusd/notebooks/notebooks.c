@@ -112,7 +112,6 @@ static void notebook_on_submitted(struct live *l, const struct err *err, void *a
     x->submit = NULL;
     if (l) {
         set_str(&x->n.job, l->job->id);
-        x->n.told_attempt = 0;
         notebook_save(x); /* in the batch of the job's own row */
         return;
     }

@@ -35,7 +35,7 @@ must_check int notebooks_check_limits(const struct notebooks *ns,
 /* Its job went back to the queue, or has another attempt since: the owner is told, once for each
  * time, also after a restart of argusd. */
 void notebook_tell_interruption(struct noted *x, const struct job *j);
-/* Another job begins, or people start it anew: nothing interrupted that yet. */
+/* People start it anew: nothing interrupted its next job yet. */
 void notebook_forget_interruption(struct noted *x);
 
 /* ---- notebooks_rows.c ---- */

@@ -92,6 +92,9 @@ size_t pipes_next_times(const struct pipeline *p, usec_t *ret, size_t n);
 /* Those that name what is to be removed (kit/removal.h). */
 struct removal;
 void pipes_add_removal_users(const struct pipes *ps, struct removal *r);
+/* Steps that end with the job of a plan (kit/stopplan.h), which is one of theirs. */
+struct stopplan;
+void pipes_add_stop_steps(const struct pipes *ps, const struct access_who *who, struct stopplan *p);
 /* What access_check() is asked about. */
 struct access_thing pipeline_thing(const struct pipeline *p);
 

@@ -19,6 +19,7 @@
 #include "argusd/network/netchecks.h"
 #include "argusd/notebooks/notebooks.h"
 #include "argusd/people/people_dirs.h"
+#include "argusd/pipes/pipes.h"
 #include "argusd/run/services_state.h"
 #include "argusd/services/service_metrics.h"
 #include "argusd/services/serving.h"
@@ -249,4 +250,17 @@ void calls_put_metrics(const struct api *a, const struct access_who *who, struct
 {
     serving_put_metrics(a->serving, who, e);
     remotewriter_put_metrics(a->remotewriter, e);
+}
+
+void calls_add_removal_users(const struct api *a, struct removal *r)
+{
+    serving_add_removal_users(a->serving, r);
+    pipes_add_removal_users(a->pipes, r);
+}
+
+void calls_add_stop_steps(const struct api_eyes *eyes, struct stopplan *p)
+{
+    struct access_who who;
+    people_who(eyes->a->people, eyes->p, &who);
+    pipes_add_stop_steps(eyes->a->pipes, &who, p);
 }

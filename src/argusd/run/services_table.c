@@ -532,17 +532,13 @@ CALL(free_backups, backups_free(s->api.backups));
 CALL(make_simulations, s->api.simulations = simulations_new(s->loop, s->api.store));
 CALL(make_agent, s->api.agent = agent_new(&s->api));
 CALL(make_secondopinion, s->api.secondopinion = secondopinion_new(&s->api));
-static void services_add_removal_users(const struct api *a, struct removal *r)
-{
-    serving_add_removal_users(a->serving, r);
-    pipes_add_removal_users(a->pipes, r);
-}
 
 static int open_serving(struct services *s, struct err *err)
 {
     s->api.serving = serving_new(&s->api);
     s->api.put_metrics = calls_put_metrics;
-    s->api.add_removal_users = services_add_removal_users;
+    s->api.add_removal_users = calls_add_removal_users;
+    s->api.add_stop_steps = calls_add_stop_steps;
     registry_on_keeper(s->api.registry, serving_keeps, s->api.serving);
     return serving_open(s->api.serving, err);
 }

@@ -162,6 +162,7 @@ static void assert_same_job(const struct job *a, const struct job *b)
         assert_int_equal(a->attempts[i].noticed_at, b->attempts[i].noticed_at);
         assert_int_equal(a->attempts[i].finding, b->attempts[i].finding);
         assert_true(str_eq(a->attempts[i].node, b->attempts[i].node));
+        assert_true(str_eq(a->attempts[i].slots, b->attempts[i].slots));
         assert_true(a->attempts[i].gpu_s == b->attempts[i].gpu_s);
         assert_true(a->attempts[i].gpu_idle_s == b->attempts[i].gpu_idle_s);
         assert_true(a->attempts[i].gpu_unknown_s == b->attempts[i].gpu_unknown_s);
@@ -236,6 +237,7 @@ static void test_a_whole_life(void **state)
     }
     assert_int_equal(j->state, JOB_STOPPED);
     assert_true(j->attempts[0].outcome == ATTEMPT_FAILED && j->attempts[0].node);
+    assert_string_equal(j->attempts[0].slots, "w1:0,w2:3");
     j->attempts[0].gpu_s = 12.5; /* the book of the slots says so, no event */
     j->attempts[0].gpu_idle_s = 3.001;
     j->attempts[1].gpu_s = 7;

@@ -156,6 +156,7 @@ void job_free(struct job *j)
         free(j->attempts[i].end_text);
         free(j->attempts[i].session);
         free(j->attempts[i].node);
+        free(j->attempts[i].slots);
     }
     free(j->attempts);
     free(j->id); /* and the texts behind it */
@@ -230,6 +231,11 @@ usec_t job_held(const struct job *j, usec_t then)
         held += end > a->planned_at ? end - a->planned_at : 0;
     }
     return held;
+}
+
+usec_t job_attempt_queued_at(const struct job *j, int k)
+{
+    return k <= 1 ? j->queued_at : j->attempts[k - 2].ended_at;
 }
 
 bool job_is_in_ray(const struct job *j)

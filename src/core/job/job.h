@@ -87,6 +87,7 @@ struct attempt {
     usec_t fault_at, noticed_at;
     enum finding_class finding; /* why it failed; FINDING_NONE = it did not, or nobody knows */
     char *node;                 /* that may be at fault; NULL: none */
+    char *slots;                /* its lease as gang_to_text() has it; NULL: not kept */
     /* GPU-seconds that its lease held once that is over, by the book of the slots; 0 until then. */
     double gpu_s, gpu_idle_s, gpu_unknown_s, gpu_redone_s;
 };
@@ -201,6 +202,9 @@ void reason_set(struct reason *r, const char *code, const char *message, const c
 
 /* The newest attempt, NULL before the first. Borrowed. */
 struct attempt *job_attempt(const struct job *j);
+/* When attempt k, which there is, began to wait (wall): at the submit, a later one at the end of
+ * the attempt before it. */
+usec_t job_attempt_queued_at(const struct job *j, int k);
 /* How long its attempts held their slots, each from its plan to its end or, while it has none, to
  * `then` (wall). */
 usec_t job_held(const struct job *j, usec_t then);

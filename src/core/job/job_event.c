@@ -37,14 +37,30 @@ static void job_event_say(struct job *j,
 /* now: wall. */
 typedef void (*change_f)(struct job *j, const struct job_event *e, usec_t now);
 
+/* The attempts of a job are all in memory, and a job may have many: a lease of very many nodes is
+ * not kept with each of them. NULL: then, or nothing is leased. */
+static char *job_event_slots(const struct gang *gang)
+{
+    enum { SLOTS_MAX = 16 << 10 };
+    struct buf out = BUF_INIT(SLOTS_MAX);
+    if (gang && gang->n)
+        gang_to_text(gang, &out);
+    char *text = out.len && !out.failed ? buf_take(&out) : NULL;
+    buf_release(&out);
+    return text;
+}
+
 static void admit(struct job *j, const struct job_event *e, usec_t now)
 {
     int k = j->n_attempts + 1;
     if ((j->flags & JOB_FLAG_HELD) || j->trial == JOB_TRIAL_DUE)
         return;
     j->attempts = xrealloc(j->attempts, (size_t)k, sizeof(*j->attempts));
-    j->attempts[k - 1] = (struct attempt){
-        .k = k, .ray_id = job_ray_id(j->id, k), .phase = ATTEMPT_PLANNED, .planned_at = now};
+    j->attempts[k - 1] = (struct attempt){.k = k,
+                                          .ray_id = job_ray_id(j->id, k),
+                                          .phase = ATTEMPT_PLANNED,
+                                          .planned_at = now,
+                                          .slots = job_event_slots(e->gang)};
     j->n_attempts = k;
     gang_release(&j->gang);
     gang_copy(&j->gang, e->gang);

@@ -32,6 +32,7 @@ int64_t ckpt_step_of_name(const char *name)
 #define ROW(e, word) word,
 static const char *const state_words[] = {CKPT_STATE_TABLE(ROW) NULL};
 static const char *const eval_words[] = {CKPT_EVAL_TABLE(ROW) NULL};
+static const char *const keep_words[] = {CKPT_KEEP_TABLE(ROW) NULL};
 #undef ROW
 
 const char *ckpt_state_to_string(enum ckpt_state s)
@@ -51,10 +52,7 @@ bool ckpt_state_from_string(const char *word, enum ckpt_state *ret)
 
 const char *ckpt_keep_to_string(enum ckpt_keep k)
 {
-#define ROW(e, word) word,
-    static const char *const words[] = {CKPT_KEEP_TABLE(ROW)};
-#undef ROW
-    return words[k];
+    return keep_words[k];
 }
 
 /* ---- the list ---- */
@@ -289,8 +287,10 @@ static bool is_id_char(char c)
     return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.';
 }
 
-/* What follows the job's id in a text. */
-static bool ckpt_means(const char *rest, int64_t step)
+enum { MEANT_NONE = -1, MEANT_ALL = 0 };
+
+/* The step that is named by what follows the job's id in a text, or one of MEANT_*. */
+static int64_t ckpt_step_meant(const char *rest)
 {
     static const char dir[] = "/checkpoints", name[] = "/global_step_";
     const char *number = NULL;
@@ -298,24 +298,70 @@ static bool ckpt_means(const char *rest, int64_t step)
     if (*rest == '@')
         number = rest + 1;
     else if (!str_starts(rest, dir))
-        return false;
+        return MEANT_NONE;
     else if (!str_starts(rest + sizeof(dir) - 1, name))
-        return true; /* the directory of all */
+        return MEANT_ALL; /* the directory of all */
     else
         number = rest + sizeof(dir) - 1 + sizeof(name) - 1;
-    return strtoll(number, &end, 10) == step && end != number;
+    long long step = strtoll(number, &end, 10);
+    return end != number && step > 0 ? step : MEANT_NONE;
+}
+
+/* The next step, or MEANT_ALL, that the text names of this job; *at is where to look, and then
+ * where to go on. MEANT_NONE: it names no more. */
+static int64_t ckpt_next_meant(const char *text, const char *job, const char **at)
+{
+    size_t n = strlen(job);
+    for (const char *p = *at; n && (p = strstr(p, job)); p += n) {
+        bool begins = p == text || !is_id_char(p[-1]);
+        int64_t step = begins ? ckpt_step_meant(p + n) : MEANT_NONE;
+        if (step == MEANT_NONE)
+            continue;
+        *at = p + n;
+        return step;
+    }
+    return MEANT_NONE;
 }
 
 bool ckpt_is_meant(const char *text, const char *job, int64_t step)
 {
-    size_t n = strlen(job);
-    for (const char *p = text; n && (p = strstr(p, job)); p += n)
-        if ((p == text || !is_id_char(p[-1])) && ckpt_means(p + n, step))
+    const char *at = text;
+    for (int64_t named; at && (named = ckpt_next_meant(text, job, &at)) != MEANT_NONE;)
+        if (named == step || named == MEANT_ALL)
             return true;
     return false;
 }
 
+static int ckpt_compare_step(const void *key, const void *item)
+{
+    const int64_t *step = key;
+    const struct ckpt *c = item;
+    return *step < c->step ? -1 : *step > c->step;
+}
+
+bool ckpt_mark_meant(const char *text, const char *job, const struct ckpt_list *l, bool *marks)
+{
+    const char *at = text;
+    bool any = false;
+    for (int64_t named; l->n && (named = ckpt_next_meant(text, job, &at)) != MEANT_NONE;) {
+        if (named == MEANT_ALL) {
+            memset(marks, true, l->n * sizeof(*marks));
+            return true;
+        }
+        const struct ckpt *c = bsearch(&named, l->v, l->n, sizeof(*l->v), ckpt_compare_step);
+        if (c)
+            any = marks[c - l->v] = true;
+    }
+    return any;
+}
+
 /* ---- JSON ---- */
+
+static const struct field ckpt_user_rows[] = {
+    FIELD_AT(ckpt_user, "kind", FIELD_STR, kind, .flags = FIELD_ALWAYS),
+    FIELD_AT(ckpt_user, "name", FIELD_STR, name, .flags = FIELD_ALWAYS, .doc = "of a job: its id"),
+};
+const struct field_table ckpt_user_table = FIELD_TABLE("CheckpointUser", ckpt_user_rows, ckpt_user);
 
 struct ckpt_page {
     struct ckpt c;
@@ -354,6 +400,19 @@ static const struct field ckpt_rows[] = {
          c.pinned,
          .flags = FIELD_OMIT,
          .doc = "it stays whatever the retention says; left out of others"),
+    PAGE("kept",
+         FIELD_ENUM,
+         c.kept,
+         .names = keep_words,
+         .flags = FIELD_OMIT,
+         .doc = "in a list: why it stays; left out of one that the retention lets go"),
+    PAGE("used_by",
+         FIELD_LIST,
+         c.users,
+         .of = &ckpt_user_table,
+         .flags = FIELD_OMIT,
+         .doc = "with ?used_by: jobs that are not over and entries of the registry that need it, "
+                "at most 8 of those that you may see; left out of others"),
     PAGE("why", FIELD_STR, why),
 };
 #undef PAGE

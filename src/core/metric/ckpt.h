@@ -54,6 +54,26 @@ bool ckpt_state_from_string(const char *word, enum ckpt_state *ret);
 enum ckpt_eval { CKPT_EVAL_TABLE(CKPT_EVAL_ROW) CKPT_EVAL_COUNT };
 #undef CKPT_EVAL_ROW
 
+/* X(enumerator, word): why it stays */
+#define CKPT_KEEP_TABLE(X)                                                                         \
+    X(CKPT_GOES, "")                                                                               \
+    X(CKPT_KEEP_LAST, "keep_last")                                                                 \
+    X(CKPT_KEEP_BEST, "keep_best")                                                                 \
+    X(CKPT_KEEP_ONLY, "last_verified") /* the last verified one */                                 \
+    X(CKPT_KEEP_PINNED, "pinned")      /* somebody wants it to */                                  \
+    X(CKPT_KEEP_HELD, "in_use")                                                                    \
+    X(CKPT_KEEP_OPEN, "unfinished") /* it may still be written, or be read again */
+#define CKPT_KEEP_ROW(e, word) e,
+enum ckpt_keep { CKPT_KEEP_TABLE(CKPT_KEEP_ROW) CKPT_KEEP_COUNT };
+#undef CKPT_KEEP_ROW
+
+/* Who needs one: a job that is not over, or an entry of the registry that lies there. Borrowed. */
+struct ckpt_user {
+    const char *kind; /* "job", "dataset" or "model" */
+    const char *name;
+};
+extern const struct field_table ckpt_user_table; /* "CheckpointUser" */
+
 struct ckpt {
     int64_t step;
     enum ckpt_state state;
@@ -73,6 +93,9 @@ struct ckpt {
     bool pinned;    /* somebody wants it to stay */
     bool by_pin;    /* its own names are not all there; a pin has its files */
     bool strange;   /* its layout is not known here, or it may not be read: no word on it */
+    /* In a list that is shown, else zeroed: why it stays, and of struct ckpt_user, borrowed. */
+    enum ckpt_keep kept;
+    struct field_list users;
     char why[CKPT_WHY_MAX]; /* it is partial or broken, as message_keep() keeps it; "" else */
 };
 
@@ -148,6 +171,9 @@ must_check int ckpt_from_json(const json_t *o, struct ckpt_list *l, struct ckpt 
 /* Does this text (a JobSpec, a command line) name the checkpoint, as "<job>@20" or as a path into
  * it, or all of the job's checkpoints? */
 bool ckpt_is_meant(const char *text, const char *job, int64_t step);
+/* Sets marks[i] of each of l->v that it names so, in one pass; the others stay. True: it names one.
+ */
+bool ckpt_mark_meant(const char *text, const char *job, const struct ckpt_list *l, bool *marks);
 
 /* ---- whole by name? ---- */
 
@@ -177,18 +203,6 @@ struct ckpt_policy {
     bool is_over; /* the attempt that wrote there has ended */
 };
 
-/* X(enumerator, word): why it stays */
-#define CKPT_KEEP_TABLE(X)                                                                         \
-    X(CKPT_GOES, "")                                                                               \
-    X(CKPT_KEEP_LAST, "keep_last")                                                                 \
-    X(CKPT_KEEP_BEST, "keep_best")                                                                 \
-    X(CKPT_KEEP_ONLY, "last_verified") /* the last verified one */                                 \
-    X(CKPT_KEEP_PINNED, "pinned")      /* somebody wants it to */                                  \
-    X(CKPT_KEEP_HELD, "in_use")                                                                    \
-    X(CKPT_KEEP_OPEN, "unfinished") /* it may still be written, or be read again */
-#define CKPT_KEEP_ROW(e, word) e,
-enum ckpt_keep { CKPT_KEEP_TABLE(CKPT_KEEP_ROW) CKPT_KEEP_COUNT };
-#undef CKPT_KEEP_ROW
 const char *ckpt_keep_to_string(enum ckpt_keep k);
 
 /* ret[i] for each of l->v. Without a verified one everything stays. */

@@ -47,6 +47,31 @@ static void who_is_meant(void **state)
     assert_false(ckpt_is_meant("/s/jobs/grpo-7/checkpoints/global_step_2/actor", "grpo-7", 20));
     assert_true(ckpt_is_meant("a grpo-7, /s/jobs/grpo-7/checkpoints", "grpo-7", 20));
     assert_false(ckpt_is_meant("/s/jobs/grpo-7/logs", "grpo-7", 20));
+    assert_false(ckpt_is_meant("resume: grpo-7@0\n", "grpo-7", 20)); /* not all of them */
+    assert_true(ckpt_is_meant("a: grpo-7@x\nb: grpo-7@10\nc: grpo-7@20\n", "grpo-7", 20));
+}
+
+static void check_marks(const char *text, const char *want)
+{
+    struct ckpt_list l = {0};
+    bool marks[3] = {false};
+    char got[4] = "";
+    for (int64_t step = 10; step <= 30; step += 10)
+        (void)ckpt_list_add(&l, step); /* it is there now */
+    assert_int_equal(ckpt_mark_meant(text, "grpo-7", &l, marks), strchr(want, 'x') != NULL);
+    for (size_t i = 0; i < array_len(marks); i++)
+        got[i] = marks[i] ? 'x' : '.';
+    assert_string_equal(got, want);
+    ckpt_list_release(&l);
+}
+
+static void which_are_meant(void **state)
+{
+    (void)state;
+    check_marks("resume: grpo-7@20\n", ".x.");
+    check_marks("a: grpo-7@30\nb: /s/jobs/grpo-7/checkpoints/global_step_10/actor\n", "x.x");
+    check_marks("a: grpo-7@10\nb: /s/jobs/grpo-7/checkpoints\n", "xxx");
+    check_marks("a: grpo-7@40 my-grpo-7@10 grpo-7@ grpo-7@-1 grpo-7", "...");
 }
 
 /* ---- whole ---- */
@@ -399,6 +424,28 @@ static void the_best_is_shown(void **state)
     ckpt_list_release(&l);
 }
 
+/* A list that is shown says why each stays and for whom; one that is stored says neither. */
+static void who_needs_it_is_said(void **state)
+{
+    struct ckpt_user users[] = {{"job", "eval-1"}, {"model", "alice:tiny@1"}};
+    struct ckpt c = {.step = 20, .kept = CKPT_KEEP_HELD, .users = {users, array_len(users)}};
+    struct buf text = BUF_INIT(1000);
+    struct jout j = jout_begin(&text);
+    (void)state;
+    ckpt_to_json(&c, NULL, NULL, &j, NULL);
+    assert_non_null(strstr(buf_str(&text), "\"kept\":\"in_use\",\"used_by\":[{\"kind\":\"job\","
+                                           "\"name\":\"eval-1\"},{\"kind\":\"model\","
+                                           "\"name\":\"alice:tiny@1\"}]"));
+    buf_reset(&text);
+    c.kept = CKPT_GOES;
+    c.users = (struct field_list){0};
+    j = jout_begin(&text);
+    ckpt_to_json(&c, NULL, NULL, &j, NULL);
+    assert_null(strstr(buf_str(&text), "kept"));
+    assert_null(strstr(buf_str(&text), "used_by"));
+    buf_release(&text);
+}
+
 /* A page says why in its reader's language, and a sentence that an older store kept as it is. */
 static void why_is_said(void **state)
 {
@@ -448,6 +495,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(who_is_meant),
+        cmocka_unit_test(which_are_meant),
         cmocka_unit_test(whole_ones),
         cmocka_unit_test(torn_ones),
         cmocka_unit_test(known_layouts),
@@ -456,6 +504,7 @@ int main(void)
         cmocka_unit_test(the_best_stays),
         cmocka_unit_test(room),
         cmocka_unit_test(there_and_back),
+        cmocka_unit_test(who_needs_it_is_said),
         cmocka_unit_test(why_is_said),
         cmocka_unit_test(names_of_values),
         cmocka_unit_test(values_of_an_eval),

@@ -110,6 +110,41 @@ static void test_requeued_gets_a_new_id(void **state)
     job_free(j);
 }
 
+/* The lease of an attempt stays with it, and it waited since the one before it ended. */
+static void test_what_an_attempt_had(void **state)
+{
+    (void)state;
+    struct job *j = new_job();
+    apply(j, JOB_EV_ADMITTED, 2000);
+    apply(j, JOB_EV_REQUEUED, 3000);
+    apply(j, JOB_EV_ADMITTED, 4000);
+    apply(j, JOB_EV_STARTED, 4500);
+    apply(j, JOB_EV_ENDED, 5000);
+    assert_int_equal(j->n_attempts, 2);
+    assert_string_equal(j->attempts[0].slots, "w1:0");
+    assert_string_equal(j->attempts[1].slots, "w1:0");
+    assert_int_equal(job_attempt_queued_at(j, 1), 1000);
+    assert_int_equal(job_attempt_queued_at(j, 2), 3000);
+    job_free(j);
+}
+
+/* A lease whose text is long is not kept with each attempt: the job has it as long as it lasts. */
+static void test_a_very_wide_attempt(void **state)
+{
+    (void)state;
+    char name[] = "a-node-with-a-name-of-some-length";
+    struct gang_node *nodes = xcalloc(1000, sizeof(*nodes));
+    for (size_t i = 0; i < 1000; i++)
+        nodes[i] = (struct gang_node){name, 255};
+    const struct job_event e = {.kind = JOB_EV_ADMITTED, .gang = &(struct gang){nodes, 1000}};
+    struct job *j = new_job();
+    assert_true(apply_event(j, &e, 2000));
+    assert_null(job_attempt(j)->slots);
+    assert_int_equal(j->gang.n, 1000);
+    job_free(j);
+    free(nodes);
+}
+
 static enum job_state end_as(enum stop_cause cause, const char *how, int code)
 {
     struct job *j = new_job();
@@ -708,6 +743,8 @@ int main(void)
         cmocka_unit_test(test_words_both_ways),
         cmocka_unit_test(test_a_good_life),
         cmocka_unit_test(test_requeued_gets_a_new_id),
+        cmocka_unit_test(test_what_an_attempt_had),
+        cmocka_unit_test(test_a_very_wide_attempt),
         cmocka_unit_test(test_what_it_ends_as),
         cmocka_unit_test(test_limits_of_states),
         cmocka_unit_test(test_deadlines_for_people),

@@ -88,9 +88,14 @@ struct ckpt_ls_opts {
     struct listing_opts listing; /* first: its options know no other place */
     struct ckpt_scope scope;
     const char *metric;
+    bool used_by;
 };
 
 static const struct opt CKPT_LS_OPTS[] = {
+    {.name = "used-by",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct ckpt_ls_opts, used_by),
+     .doc = "NOTE names the jobs and the entries of the registry that need each, of ID alone"},
     {.name = "metric",
      .type = OPT_TEXT,
      .offset = offsetof(struct ckpt_ls_opts, metric),
@@ -107,16 +112,21 @@ static void ckpt_state(struct table *t, const json_t *c, const struct when *w)
               member_str(c, "state"));
 }
 
-/* Why it is not whole, or what validation told at its step, and the job that judges it. */
+/* Why it stays and for whom, why it is not whole, or what validation told at its step, and the job
+ * that judges it. */
 static void ckpt_note(struct table *t, const json_t *c, const struct when *w)
 {
     _cleanup_(buf_release) struct buf out = BUF_INIT(NOTE_MAX);
     const char *name;
-    const json_t *v;
+    const json_t *v, *user;
+    size_t i;
     (void)w;
-    if (json_get_bool(c, "pinned", false))
-        (void)buf_adds(&out, "pinned"); /* it is short */
-    if (json_get_str(c, "why", NULL))   /* a longer one is cut, here and below */
+    bool is_pinned = json_get_bool(c, "pinned", false);
+    (void)buf_adds(&out, is_pinned ? "pinned" : json_get_str(c, "kept", "")); /* they are short */
+    json_array_foreach (json_get_array(c, "used_by"), i, user)
+        (void)buf_addf(&out, "%s%s '%s'", out.len ? ", " : "", member_str(user, "kind"),
+                       member_str(user, "name"));
+    if (json_get_str(c, "why", NULL)) /* a longer one is cut, here and below */
         (void)buf_addf(&out, "%s%s", out.len ? ", " : "", json_get_str(c, "why", ""));
     json_object_foreach ((json_t *)(uintptr_t)json_get_object(c, "values"), name, v)
         (void)buf_addf(&out, "%s%s %.4g", out.len ? ", " : "", name,
@@ -160,18 +170,16 @@ static const struct column JOBS[] = {
     {.title = "say_step", .flags = COLUMN_RIGHT, .draw = ckpt_newest},
 };
 
-/* The path of the list of a job's. metric and mode: NULL, they are its own. */
-static char *ckpt_values_path(const char *id, const char *metric, const char *mode)
+/* The path of the list of a job's. metric and mode: NULL, they are its own. used_by: with who needs
+ * each. */
+static char *ckpt_values_path(const char *id, const char *metric, const char *mode, bool used_by)
 {
     struct buf out = BUF_INIT(4096); /* a longer one is cut: the server knows no such metric */
     _cleanup_(freep) char *path = cli_job_path(id, "/checkpoints");
     (void)buf_adds(&out, path);
-    if (metric) {
-        (void)buf_adds(&out, "?metric=");
-        buf_add_url(&out, metric);
-    }
-    if (mode)
-        (void)buf_addf(&out, "%cmode=%s", metric ? '&' : '?', mode);
+    url_query(&out, "used_by", used_by ? "1" : NULL);
+    url_query(&out, "mode", mode);
+    url_query(&out, "metric", metric);
     return buf_take(&out);
 }
 
@@ -191,7 +199,7 @@ static int ckpt_ls_run(struct cli *cli, void *opts, const struct strv *args, str
     if (r < 0)
         return r;
     _cleanup_(freep) char *path =
-        args->n ? ckpt_values_path(args->v[0], o->metric, NULL) : ckpt_path(&o->scope);
+        args->n ? ckpt_values_path(args->v[0], o->metric, NULL, o->used_by) : ckpt_path(&o->scope);
     return listing_run(cli, path, args->n ? &of_job : &of_all, &o->listing, err);
 }
 
@@ -236,7 +244,8 @@ static int ckpt_best_run(struct cli *cli, void *opts, const struct strv *args, s
     _cleanup_(freep) char *path = ckpt_values_path(args->v[0], o->metric,
                                                    o->min   ? "min"
                                                    : o->max ? "max"
-                                                            : NULL);
+                                                            : NULL,
+                                                   false);
     int r = cli_open(cli, err);
     if (r >= 0)
         r = client_get(cli->client, path, &answer, err);

@@ -10,6 +10,7 @@
 #include "argus/job/jobchange.h"
 #include "argus/job/planview.h"
 #include "argus/job/stopping.h"
+#include "argus/job/stopview.h"
 #include "argus/job/waiting.h"
 #include "argus/show/member.h"
 #include "argus/show/text.h"
@@ -22,7 +23,8 @@
 struct stop_opts {
     struct strv filter, state;
     const char *user, *project, *pool, *workload;
-    bool all, yes, wait;
+    bool all, yes, wait, dry_run;
+    int output;
 };
 
 #define STOP_ROW(type_, member) .type = (type_), .offset = offsetof(struct stop_opts, member)
@@ -53,6 +55,10 @@ static const struct opt STOP_OPTS[] = {
      .doc = "the same as --user, --project, --state, --pool, --workload; all must match"},
     {.letter = 'y', .name = "yes", STOP_ROW(OPT_FLAG, yes), .doc = "stop them without asking"},
     {.name = "wait", STOP_ROW(OPT_FLAG, wait), .doc = "wait until they have ended"},
+    {.name = "dry-run",
+     STOP_ROW(OPT_FLAG, dry_run),
+     .doc = "say what would end with each ID, and stop nothing; -o is of this"},
+    OPT_OUTPUT(struct stop_opts),
 };
 
 static void stop_add_filter(struct strv *filters, const char *key, const char *value)
@@ -84,8 +90,12 @@ static int stop_run(struct cli *cli, void *opts, const struct strv *args, struct
     if (!args->n == !filters.n)
         return message_refuse(err, ERR_USAGE, args->n ? "cli_stop_not_both" : "cli_stop_which",
                               MESSAGE_NO_ARGS);
+    if (o->dry_run && filters.n)
+        return message_refuse(err, ERR_USAGE, "cli_stop_dry_ids", MESSAGE_NO_ARGS);
     strv_copy(&ids, args);
     int r = cli_open(cli, err);
+    if (r >= 0 && o->dry_run)
+        return stopview_run(cli, &ids, o->output, err);
     if (r >= 0 && filters.n)
         r = stopping_run(cli, &filters, o->all, o->yes, &ids, err);
     else if (r >= 0)
@@ -399,6 +409,7 @@ static const struct command JOB_COMMANDS[] = {
                 "job that has ended changes nothing. With a filter the jobs are named first; "
                 "after you agree, all are stopped in one transaction.",
         .example = "argus stop --wait grpo-7\tand its resources are free\n"
+                   "argus stop --dry-run grpo-7\twhat would be lost, and who waits for it\n"
                    "argus stop --user alice --state QUEUED -y\tnobody is asked",
         .opts = STOP_OPTS,
         .n_opts = array_len(STOP_OPTS),

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "fsroot/ckpt/ckpt.h"
 
-enum { ANSWER_MAX = 5 << 20, ROWS_MAX = 1000 };
+enum { ANSWER_MAX = 7 << 20, ROWS_MAX = 1000 };
 
 /* ---- list ---- */
 
@@ -157,7 +157,9 @@ static void api_checkpoints_list(struct http_req *req,
     (void)l;
     if (metric && !api_has_files(req, a, job))
         return;
-    checkpoints_show(a->checkpoints, job->id, &s);
+    const struct http_principal *wants_users =
+        http_req_query_bool(req, "used_by", false) ? http_req_principal(req) : NULL;
+    checkpoints_show_used(a->checkpoints, job->id, wants_users, &s);
     if (metric)
         checkpoints_shown_ask(&s, metric);
     if (api_checkpoints_read_mode(http_req_query(req, "mode"), &s.is_min, &err) < 0) {
@@ -531,6 +533,7 @@ static const struct http_param value_params[] = {
     {"mode", HTTP_PARAM_STRING,
      "max or min: which value is best; if not given keep_best's of that metric, else min of a loss "
      "and max of all others"},
+    {"used_by", HTTP_PARAM_BOOLEAN, "with who needs each: the jobs and the registry are searched"},
     {0}};
 static const struct http_param checkpoint_params[] = {
     {"project", HTTP_PARAM_STRING, "only of jobs of this project"},

@@ -14,6 +14,7 @@
 #include "argusd/api/jobs/jobs.h"
 #include "argusd/archive/archives.h"
 #include "argusd/kit/part.h"
+#include "argusd/kit/stopplan.h"
 #include "argusd/kit/view.h"
 #include "argusd/submit/jobsight.h"
 #include "base/doc/conf.h"
@@ -46,7 +47,8 @@ struct change {
     enum change_of of;
     int status; /* of the answer */
     int (*apply)(struct change_ask *q, struct err *err);
-    const struct field_table *form; /* of the body, into the ask; NULL: none is read */
+    const struct field_table *form;           /* of the body, into the ask; NULL: none is read */
+    void (*plan)(const struct change_ask *q); /* answers ?dry_run; NULL: there is no such answer */
 };
 
 static int change_check(const struct change_ask *q, const struct change *how, struct err *err)
@@ -92,6 +94,16 @@ static bool change_read_body(struct http_req *req, const struct field_table *for
     return good;
 }
 
+/* What would come of it, to who may do it; nothing is done. */
+static void change_plan(const struct change_ask *q, const struct change *how)
+{
+    struct err err = {0};
+    if (change_check(q, how, &err) < 0)
+        api_fail(q->req, &err, 0);
+    else
+        how->plan(q);
+}
+
 static void change_apply(struct change_ask *q, const struct change *how)
 {
     struct err err = {0};
@@ -126,7 +138,9 @@ static void change_job(struct http_req *req,
                            .job = job,
                            .extra = extra,
                            .l = how->of == CHANGE_OVER ? NULL : l};
-    if (!how->form || change_read_body(req, how->form, &q))
+    if (how->plan && http_req_query_bool(req, "dry_run", false))
+        change_plan(&q, how);
+    else if (!how->form || change_read_body(req, how->form, &q))
         change_apply(&q, how);
     free(q.reason);
 }
@@ -152,6 +166,19 @@ static int apply_stop(struct change_ask *q, struct err *err)
     (void)err;
     (void)api_stop_job(q->l, q->p->user); /* it may be stopping already */
     return 0;
+}
+
+static void plan_stop(const struct change_ask *q)
+{
+    const struct api_eyes eyes = {.a = q->a, .p = q->p};
+    struct stopplan plan;
+    struct buf out = BUF_INIT(ANSWER_MAX);
+    struct jout j = jout_begin(&out);
+    stopplan_make(&eyes, q->job, q->l, &plan);
+    field_to_json(&stopplan_table, &plan, FIELD_ALL, FIELD_PAGE, &j, NULL);
+    http_reply_json(q->req, 200, &out, api_barrier(q->a));
+    buf_release(&out);
+    stopplan_release(&plan);
 }
 
 static int apply_hold(struct change_ask *q, struct err *err)
@@ -268,13 +295,16 @@ static const struct field archive_rows[] = {
 };
 static const struct field_table archive_form = FIELD_TABLE(NULL, archive_rows, change_ask);
 
-static const struct change stop = {"stop", CHANGE_ANY, 202, apply_stop, NULL};
-static const struct change hold = {"hold", CHANGE_LIVE, 200, apply_hold, NULL};
-static const struct change release = {"release", CHANGE_LIVE, 200, apply_release, NULL};
-static const struct change priority = {"change", CHANGE_LIVE, 200, apply_priority, &priority_form};
-static const struct change justify = {"change", CHANGE_LIVE, 200, apply_justify, &justify_form};
-static const struct change archive = {"archive", CHANGE_OVER, 202, apply_archive, &archive_form};
-static const struct change unarchive = {"unarchive", CHANGE_OVER, 202, apply_unarchive, NULL};
+static const struct change stop = {"stop", CHANGE_ANY, 202, apply_stop, NULL, plan_stop};
+static const struct change hold = {"hold", CHANGE_LIVE, 200, apply_hold, NULL, NULL};
+static const struct change release = {"release", CHANGE_LIVE, 200, apply_release, NULL, NULL};
+static const struct change priority = {"change",       CHANGE_LIVE,    200,
+                                       apply_priority, &priority_form, NULL};
+static const struct change justify = {"change",      CHANGE_LIVE,   200,
+                                      apply_justify, &justify_form, NULL};
+static const struct change archive = {"archive",     CHANGE_OVER,   202,
+                                      apply_archive, &archive_form, NULL};
+static const struct change unarchive = {"unarchive", CHANGE_OVER, 202, apply_unarchive, NULL, NULL};
 
 /* ---- stop many ---- */
 
@@ -476,6 +506,10 @@ static void api_jobs_stop_many(struct http_req *req, void *app)
     }
 }
 
+static const struct http_param stop_params[] = {
+    {"dry_run", HTTP_PARAM_BOOLEAN, "answer what would end, and do nothing"},
+    {0}};
+
 static const struct http_route rows[] = {
     {.method = "POST",
      .pattern = "/v1/jobs/{id}:stop",
@@ -484,9 +518,10 @@ static const struct http_route rows[] = {
      .handle = api_jobs_change,
      .arg = &stop,
      .summary = "stop a job",
+     .params = stop_params,
      .reply_schema = "Job",
      .reply_status = 202,
-     .other_schema = "Job"},
+     .other_schema = "JobOrStopPlan"},
     {.method = "POST",
      .pattern = "/v1/jobs:stop",
      .least = HTTP_ROLE_USER,
@@ -556,6 +591,10 @@ static const struct http_schema schemas[] = {
     {.name = "JobFilter", .table = &job_filter_form, .is_form = true},
     {.name = "Justification", .table = &justify_form, .is_form = true},
     {.name = "Priority", .table = &priority_form, .is_form = true},
+    {.name = "StopPlanJob", .table = &stopplan_job_table},
+    {.name = "StopPlanStep", .table = &stopplan_step_table},
+    {.name = "StopPlan", .table = &stopplan_table},
+    {.name = "JobOrStopPlan", .json = "{\"anyOf\":[" REF("Job") "," REF("StopPlan") "]}"},
     {.name = "Stopped", .table = &stopped_table},
 };
 const struct api_part part_change = {rows, array_len(rows), schemas, array_len(schemas)};

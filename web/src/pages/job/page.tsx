@@ -33,6 +33,7 @@ import { Place } from "./place";
 import { hasTimes } from "./recovery";
 import { RecoveryPanel } from "./recoverypanel";
 import { Samples } from "./samples";
+import { StopPlanned } from "./stopplan";
 import { exportModel, hasModel, publish, serveStep } from "./publish";
 import { Trackers } from "./trackers";
 import { VerdictPanel } from "./verdict";
@@ -107,7 +108,12 @@ function stop(job: Job, checkpoints: Checkpoint[]) {
         isBad: true,
         act: w("stop_go"),
         cli: `argus stop ${shell(job.id)}`,
-        body: <p>{says}</p>,
+        body: (
+            <>
+                <p>{says}</p>
+                <StopPlanned id={job.id} />
+            </>
+        ),
         does: () => call("POST /v1/jobs/{id}:stop", { path: { id: job.id } }),
         done: w("stopping"),
     });
@@ -158,6 +164,11 @@ function JobHead({ job, checkpoints, may }: { job: Job; checkpoints: Checkpoint[
                                     </a>
                                 </>
                             ))}
+                        </span>
+                    )}
+                    {job.hold_until && (
+                        <span>
+                            {w("held_until")} <Time at={job.hold_until} as="until" />
                         </span>
                     )}
                     {job.retry_of && (
@@ -391,6 +402,9 @@ function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
                                             {w(c.state)}
                                         </span>{" "}
                                         {c.pinned && <span class="flag">{w("pinned")}</span>}
+                                        {c.kept && c.kept !== "pinned" && (
+                                            <span class="small dim nowrap">{w(`kept_${c.kept}`)}</span>
+                                        )}
                                     </td>
                                     {hasValues && (
                                         <td class="num" title={toldAt(c)}>
