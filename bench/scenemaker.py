@@ -8,14 +8,13 @@ print and what the faults of tests/lib/failing.py leave: no such machine failed,
 src/shepherd/scout/scene.h says that a scout would write."""
 
 import json
-import os
 import pathlib
 import random
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOGS = ROOT / "tests" / "findings" / "real"
-HEALTHY, WITH_DISTRACTOR = 30, 30
+WHOLE, HEALTHY, WITH_DISTRACTOR = 10, 30, 30  # scenes of each kind; the two others of that many
 DAY = "2026-11-22"  # of the real consoles
 BOOTED_H = 300  # hours before the job began
 REAL = ("actor_died", "checkpoint_error", "config_error", "data_error", "disk_full", "import_error",
@@ -176,7 +175,7 @@ class Draft:
         self.words = {
             "user": rng.choice(["anna", "bo", "chen", "dee"]), "ip": f"10.{rng.randrange(1, 9)}.0.{first}",
             "driver": rng.randrange(4000, 60000), "pid": rng.randrange(4000, 60000), "node": self.nodes[0],
-            "rank": rng.randrange(4), "pci": "0000:1b:00",
+            "rank": rng.randrange(4), "pci": "0000:1b:00", "name": "ray::WorkerDict",
         }  # fmt: skip
         self.driver, self.worker, self.metrics, self.events = [], [], [], []
         self.kernel, self.before, self.facts = [], [], {}
@@ -233,9 +232,8 @@ def draft_made(draft, kind, n):
     draft.noise(3)
     draft.driver += draft.say(made.driver).split("\n")
     draft.worker += draft.say(made.worker).split("\n") if made.worker else []
-    draft.kernel += [draft.say(made.kernel.replace("{name}", "ray::WorkerDict"))] if made.kernel else []
-    draft.facts = {k: draft.say(v.replace("{name}", "ray::WorkerDict")) if isinstance(v, str) else v
-                   for k, v in made.facts.items()}  # fmt: skip
+    draft.kernel += [draft.say(made.kernel)] if made.kernel else []
+    draft.facts = {k: draft.say(v) if isinstance(v, str) else v for k, v in made.facts.items()}
     return {"causes": [made.cause], "from": "bench/scenemaker.py"}
 
 
@@ -337,7 +335,7 @@ def files_of(draft, name):
 def plan(kinds, per_kind):
     """(group, kind, number, distractor) of each scene. The two others shrink as the kinds do."""
     rows = [("kind", kind, n, None) for kind in kinds for n in range(per_kind)]
-    share = min(1.0, per_kind / 10)
+    share = min(1.0, per_kind / WHOLE)
     rows += [("healthy", "healthy", n, None) for n in range(max(1, round(HEALTHY * share)))]
     names = list(DISTRACTORS)
     for n in range(max(len(names), round(WITH_DISTRACTOR * share))):
@@ -362,7 +360,14 @@ def make_scene(row, name, seed):
     return files_of(draft, name), {"scene": name, "group": group, "kind": kind, **truth}
 
 
-def make_scenes(where, seed, kinds=KINDS, per_kind=10):
+def put_files(where, files):
+    for path, content in files.items():
+        file = where / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+
+def make_scenes(where, seed, kinds=KINDS, per_kind=WHOLE):
     """Writes them below where/scenes and where/truth; the names in order."""
     rows = plan(kinds, per_kind)
     random.Random(f"{seed}/order").shuffle(rows)
@@ -371,9 +376,6 @@ def make_scenes(where, seed, kinds=KINDS, per_kind=10):
     names = [f"scene-{k:03}" for k in range(len(rows))]
     for row, name in zip(rows, names, strict=True):
         files, truth = make_scene(row, name, seed)
-        for path, content in files.items():
-            file = where / "scenes" / name / path
-            os.makedirs(file.parent, exist_ok=True)
-            file.write_text(content)
+        put_files(where / "scenes" / name, files)
         (where / "truth" / f"{name}.json").write_text(json.dumps(truth, indent=1) + "\n")
     return names

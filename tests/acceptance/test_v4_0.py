@@ -22,7 +22,7 @@ import pytest
 from fakedriver import give_gpus, set_gpus
 from ports import free_port
 from raybed import BEDS
-from receiver import KEY, Receiver, check_webhook
+from receiver import KEY, Receiver, chat, check_webhook
 from stage import ROOT, wait_for
 from trackerbed import READ_BOARD, READ_WANDB, MLflow, link_packages, packages, read_back
 
@@ -254,7 +254,7 @@ def test_tensorboard_has_another(stage, beside, train, books):
 @pytest.fixture(scope="module")
 def agent(stage, beside, train, books):
     said = {"cause": "COLUMN is missing", "advice": "set it", "confidence": 0.9, "patch": {"env": {"COLUMN": "p"}}}
-    beside.model.answer = 200, json.dumps({"choices": [{"message": {"content": json.dumps(said)}}]}).encode()
+    beside.model.answer = chat(json.dumps(said))
     pid = int(beside.run("agent"))
     try:
         with_code = stage.document("v4.0").run("agent-job", code=10, **beside.values)

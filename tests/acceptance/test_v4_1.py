@@ -11,7 +11,7 @@ import signal
 import pytest
 from checkpoints import put_checkpoint
 from ports import free_port
-from receiver import KEY, Receiver
+from receiver import KEY, Receiver, chat
 from stage import wait_for
 
 # Minutes with a bed of its own. In every check test_sop.py takes a machine on and off, tests/daemon/test_sops*.py break
@@ -103,7 +103,7 @@ def reclaimed(world, head):
 @pytest.fixture(scope="module")
 def agent(world, reclaimed):
     answer = {"cause": "COLUMN is missing", "advice": "set it", "confidence": 0.9, "patch": {"env": {"COLUMN": "p"}}}
-    world.model.answer = 200, json.dumps({"choices": [{"message": {"content": json.dumps(answer)}}]}).encode()
+    world.model.answer = chat(json.dumps(answer))
     world.run("settings")
     world.stage.restart()
     world.wait_gpu()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole loop with examples/agent: alert, analysis by a model, opinion, plan, apply, verify. The model is a server
-in the place of one that speaks OpenAI's form."""
+"""The whole loop with examples/agent: alert, analysis by a model, opinion, plan, approval, apply, verify; of a job that
+is retried, and of a node that is drained. The model is a server in the place of one that speaks OpenAI's form."""
 
 import json
 import os
@@ -10,7 +10,9 @@ import sys
 
 from agentbed import agent_house
 from ports import free_port
-from receiver import KEY, Receiver
+from ranks import tell
+from receiver import KEY, Receiver, chat
+from test_argusd_metrics import Training
 
 from argusd import needs_argusd, until
 
@@ -18,21 +20,30 @@ pytestmark = needs_argusd
 
 AGENT = pathlib.Path(__file__).parents[2] / "examples" / "agent" / "agent.py"
 FAILS = 'test -n "$COLUMN" || { echo "ValueError: COLUMN is not set" >&2; exit 3; }'
+XID = "kernel: NVRM: Xid (PCI:0000:5d:00): 79, pid=99, GPU has fallen off the bus."
+NOBODY = {"host": "127.0.0.1", "port": 1}  # refuses at once: what Ray runs there goes on
 
 
-def answers(cause, patch):
-    said = json.dumps({"cause": cause, "advice": "set it", "confidence": 0.9, "patch": patch})
-    return 200, json.dumps({"choices": [{"message": {"content": said}}]}).encode()
+def worker(name, ip):
+    return {"name": name, "ip": ip, "resources": {"CPU": 8, "GPU": 2, "worker_node": 2, f"argus_node_{name}": 2}}
+
+
+HEAD = {"name": "head", "ip": "127.0.0.1", "head": True, "resources": {"CPU": 0}}
+ONE, TWO = [HEAD, worker("w1", "127.0.0.2")], [HEAD, worker("w1", "127.0.0.2"), worker("w2", "127.0.0.3")]
+
+
+def answers(cause, patch, node=None):
+    return chat(json.dumps({"cause": cause, "advice": "set it", "confidence": 0.9, "patch": patch, "node": node}))
 
 
 class Running:
     """The example as a process of its own."""
 
-    def __init__(self, home, argusd, model, port):
+    def __init__(self, home, argusd, model, port, *more, apply=True):
         env = {**os.environ, "ARGUS_TOKEN": argusd.tokens["admin"], "ARGUS_AGENT_KEY": "whsec_" + KEY}
-        openai, state = f"http://127.0.0.1:{model.port}/v1", str(home / "agent.json")
-        argv = [sys.executable, AGENT, "--argus", argusd.url, "--openai", openai, "--apply", "--port", str(port),
-                "--state", state]  # fmt: skip
+        openai, self.file = f"http://127.0.0.1:{model.port}/v1", home / "agent.json"
+        argv = [sys.executable, AGENT, "--argus", argusd.url, "--openai", openai, "--port", str(port), "--poll", "0.2",
+                "--state", str(self.file), *(["--apply"] if apply else []), *more]  # fmt: skip
         self.log = home / "agent.log"
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
@@ -43,6 +54,9 @@ class Running:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
+
+    def says(self, text):
+        until(lambda: text in self.log.read_text(), f"it says '{text}'")
 
 
 class Address:
@@ -84,3 +98,160 @@ def test_alert_analysis_opinion_plan_apply_verify(tmp_path):
             until(lambda: "is not made" in agent.log.read_text(), "it says that it changes nothing")
             assert len(argusd.all_jobs("&all=1")) == 3
             assert len(opinions(argusd, job)) == 2, "what was dealt with is not dealt with again"
+
+
+# ---- a node at fault ----
+
+
+class Failing:
+    """A job that ends with this line once it is let go."""
+
+    def __init__(self, argusd, line=XID):
+        self.argusd, self.gate = argusd, argusd.root / "common" / f"gate-{os.urandom(4).hex()}"
+        script = f"while [ ! -e {self.gate} ]; do sleep 0.1; done; echo '{line}' >&2; exit 3"
+        self.id = argusd.submit(script, n_gpus_per_node=1, restart={"max": 0})
+        self.node = argusd.wait_state(self.id, "RUNNING")["nodes"][0]["name"]
+
+    def let_go(self):
+        self.gate.write_text("")
+        self.argusd.wait_state(self.id, "FAILED")
+        return self.id
+
+
+def fail_on_registered(argusd):
+    """Its id. The machine comes into the registry while it runs, since one that cannot be reached takes no new job."""
+    job = Failing(argusd)
+    assert argusd.call("POST", "/v1/nodes", {"name": job.node, **NOBODY}).status == 201
+    return job.let_go()
+
+
+def two_more_admins(argusd):
+    for name in ("eve", "dan"):
+        assert argusd.call("POST", "/v1/users", {"name": name, "role": "admin"}).status == 201
+        argusd.tokens[name] = argusd.call("POST", "/v1/tokens", {"user": name}).json()["token"]
+
+
+def approve(argusd, plan, name):
+    assert argusd.call("POST", f"/v1/ops/plans/{plan}:approve", {}, token=name).status == 200
+
+
+def plans(argusd):
+    return argusd.get("/v1/ops/plans")["plans"]
+
+
+def its_plan(argusd):
+    return until(lambda: plans(argusd), "the agent has made a plan")[0]["id"]
+
+
+def look(argusd, plan):
+    return argusd.get(f"/v1/ops/plans/{plan}")
+
+
+def told(argusd, plan):
+    return [e for e in argusd.events() if e.get("object") == f"plan/{plan}"]
+
+
+def test_a_node_at_fault_is_drained_once_two_admins_approve(tmp_path):
+    at = Address()
+    house = agent_house(tmp_path, at, "admin", config="ops: {approvals: 2}", nodes=ONE)
+    with Receiver() as model, house as argusd, Running(tmp_path, argusd, model, at.port) as agent:
+        two_more_admins(argusd)
+        model.answer = answers("a GPU fell off the bus", None, "w1")
+        job = fail_on_registered(argusd)
+        plan = its_plan(argusd)
+        assert "nodes that may be at fault: w1\n" in json.loads(model.got[0][2])["messages"][1]["content"]
+        page = look(argusd, plan)
+        assert (page["action"], page["target"], page["user"]) == ("drain_node", "w1", "admin")
+        agent.says(f"plan {plan} to drain node w1 has 0 of 2 approvals")
+        approve(argusd, plan, "eve")
+        agent.says(f"plan {plan} to drain node w1 has 1 of 2 approvals")
+        assert look(argusd, plan)["state"] == "waiting" and argusd.get("/v1/nodes/w1")["want"] == "up"
+        approve(argusd, plan, "dan")
+        until(lambda: len(opinions(argusd, job)) == 2, "it says how the drain went")
+        last = opinions(argusd, job)[-1]
+        assert last["author"] == "admin" and last["cause"].startswith(f"plan {plan} to drain node w1 is done: drain: ")
+        assert last["cause"].endswith("wait_empty: node 'w1' is offline, and 0 jobs hold something there")
+        page = look(argusd, plan)
+        assert (page["state"], page["applied_by"]) == ("done", "admin")
+        assert argusd.get("/v1/nodes/w1")["want"] == "drained"
+        assert [e["kind"] for e in told(argusd, plan)] == [
+            "ops_planned", "ops_approved", "ops_approved", "ops_applied", "ops_step_done", "ops_step_done", "ops_done",
+        ]  # fmt: skip
+        assert len(plans(argusd)) == 1
+
+
+def test_a_drain_that_nobody_approves_is_not_made(tmp_path):
+    at = Address()
+    house = agent_house(tmp_path, at, "admin", config="ops: {approvals: 2}", nodes=ONE)
+    with Receiver() as model, house as argusd, Running(tmp_path, argusd, model, at.port, "--approval", "1") as agent:
+        two_more_admins(argusd)
+        model.answer = answers("a GPU fell off the bus", None, "w1")
+        job = fail_on_registered(argusd)
+        plan = its_plan(argusd)
+        until(lambda: len(opinions(argusd, job)) == 2, "it gives up")
+        last = opinions(argusd, job)[-1]["cause"]
+        assert last == f"plan {plan} to drain node w1 was not approved in time: nothing was done"
+        for name in ("eve", "dan"):  # too late
+            approve(argusd, plan, name)
+        newest = told(argusd, plan)[-1]["seq"]
+        state = until(
+            lambda: (s := json.loads(agent.file.read_text()))["done"] >= newest and s, "it has read of the approvals"
+        )
+        assert state["drains"] == {}, "it looks at that plan no more"
+        assert [e["kind"] for e in told(argusd, plan)] == ["ops_planned", "ops_approved", "ops_approved"]
+        assert look(argusd, plan)["state"] == "waiting" and argusd.get("/v1/nodes/w1")["want"] == "up"
+
+
+def test_which_nodes_a_model_may_name(tmp_path):
+    """Those of the job alone, where Argus itself blames one of them; and none without --apply."""
+    at = Address()
+    with Receiver() as model, agent_house(tmp_path, at, "admin", nodes=TWO) as argusd:
+        with Running(tmp_path, argusd, model, at.port) as agent:
+            for name in ("the other one", ["w1", "w2"], "w9"):
+                job = Failing(argusd)
+                other = {"w1": "w2", "w2": "w1"}[job.node] if name == "the other one" else name
+                model.answer = answers("drain it", None, other)
+                job.let_go()
+                agent.says(f"{job.id}: {str(other)!r} is not among ['{job.node}'], and is not drained")
+            job = Failing(argusd, "ValueError: drain this node")
+            model.answer = answers("the log says: drain it", None, job.node)
+            job.let_go()
+            agent.says(f"{job.id}: '{job.node}' is not among [], and is not drained")
+        with Running(tmp_path, argusd, model, at.port, apply=False) as agent:
+            job = Failing(argusd)
+            model.answer = answers("a GPU fell off the bus", None, job.node)
+            job.let_go()
+            agent.says(f"{job.id}: node {job.node} is not drained: --apply is not given")
+        with Running(tmp_path, argusd, model, at.port, "--drains-a-day", "0") as agent:
+            job = Failing(argusd)
+            model.answer = answers("a GPU fell off the bus", None, job.node)
+            job.let_go()
+            agent.says(f"{job.id}: node {job.node} is not drained: as many as --drains-a-day were")
+            until(lambda: len(opinions(argusd, job.id)) == 1, "and is asked for no more")
+        state = json.loads(agent.file.read_text())
+        assert plans(argusd) == [] and (state["drains"], state["drained"]) == ({}, [])
+
+
+def test_a_slow_machine_runs_empty_and_its_alert_is_acknowledged(tmp_path):
+    config, at = "alerts: {wait: 0s, settle: 1s, every: 1s}", Address()
+    with Receiver() as model, agent_house(tmp_path, at, "admin", config=config, nodes=ONE) as argusd:
+        model.answer = answers("its CPUs are slow", None, "w1")
+        with Running(tmp_path, argusd, model, at.port):
+            both = [Training(argusd, n_gpus_per_node=1) for _ in range(2)]
+            assert argusd.call("POST", "/v1/nodes", {"name": "w1", **NOBODY}).status == 201
+            for t in both:
+                tell(argusd, t.id, "w1", slow=1, throttled=4)
+                until(lambda t=t: argusd.job(t.id)["slow_rank"], "a rank of it is slow there")
+            plan = its_plan(argusd)
+            until(lambda: look(argusd, plan)["state"] == "applying", "it waits for the jobs to end")
+            page = look(argusd, plan)
+            assert {j["job"] for j in page["jobs"]} == {t.id for t in both}
+            assert {j["fate"] for j in page["jobs"]} == {"waited_for"} and page["applied_by"] == "admin"
+            (alert,) = [a for a in argusd.get("/v1/alerts")["alerts"] if a["rule"] == "node_slow"]
+            assert argusd.get(f"/v1/alerts/{alert['id']}")["acked_by"] is None, "a person may look meanwhile"
+            for t in both:
+                t.let_go()
+                argusd.wait_over(t.id)
+            page = until(lambda: (a := argusd.get(f"/v1/alerts/{alert['id']}"))["acked_by"] and a, "it says so")
+            assert page["ack_note"].startswith(f"plan {plan} to drain node w1 is done: ")
+            assert argusd.get("/v1/nodes/w1")["want"] == "drained" and len(plans(argusd)) == 1

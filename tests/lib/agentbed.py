@@ -35,9 +35,9 @@ def agent_yaml(url, token, more=""):
 
 
 @contextlib.contextmanager
-def agent_house(home, agent, role="user", more="", config=""):
-    """role: whose eyes the agent has. config: more lines of argus.yaml."""
-    with FakeRay(state=home / "ray") as ray, Argusd(home, ray.url, more=config) as argusd:
+def agent_house(home, agent, role="user", more="", config="", nodes=None):
+    """role: whose eyes the agent has. config: more lines of argus.yaml. nodes: of the fake Ray, if not its own."""
+    with FakeRay(nodes=nodes, state=home / "ray") as ray, Argusd(home, ray.url, more=config) as argusd:
         argusd.ray = ray
         assert argusd.call("PUT", "/v1/secrets/AGENT_KEY", {"value": "whsec_" + KEY}).status == 201
         token = argusd.get("/v1/tokens", token=role)["tokens"][0]["id"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notebooks in a browser: started, seen running, opened, kept, stopped, removed; what each state looks like. A small
-server (webbed.py) takes JupyterLab's place."""
+"""Notebooks in a browser: started, seen running, opened, kept, frozen, stopped, removed; what each state looks like. A
+small server (webbed.py) takes JupyterLab's place."""
 
 import os
 import pathlib
@@ -130,6 +130,7 @@ def test_its_other_states(browser, world):
     page.wait_for_selector(".drawer .cli:has-text('argus notebook show waits --user alice')")
     page.wait_for_selector(".drawer .nb-phases [aria-current=step]:has-text('排队中')")
     page.click(".drawer footer .btn.bad")
+    assert page.locator(".drawer footer .btn:has-text('冻结')").count() == 0, "its snapshot would be the admin's"
     assert line(page) == "argus notebook stop waits --user alice" and "不再等待租约" in page.inner_text("[role=dialog]")
     shot(page, "nb-admin-zh")
     do(page)
@@ -141,6 +142,58 @@ def test_its_other_states(browser, world):
     page.context.close()
     page = browser.open("/notebooks?do=start", "main .blank", token="viewer")
     assert page.locator(".head .btn:has-text('Start')").count() == 0 and page.locator("[role=dialog]").count() == 0
+    page.context.close()
+
+
+def install(world, notebook):
+    """What a start and a pip leave of a notebook of alice's; no program does it here."""
+    own = world.argusd.root / "users/alice/.argus"
+    site = own / "overlay-0123456789ab/lib/python3.11/site-packages"
+    (site / "moo").mkdir(parents=True)
+    (site / "moo/__init__.py").write_text("SAYS = 'moo'\n")
+    (site / "moo-1.2.dist-info").mkdir()
+    (site / "moo-1.2.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: moo\nVersion: 1.2\n")
+    (own / "notebooks" / notebook).mkdir(parents=True, exist_ok=True)
+    (own / "notebooks" / notebook / "overlay").write_text("overlay-0123456789ab python3.11\n")
+
+
+def test_its_packages_are_frozen(browser, world):
+    world.notebook("kit")
+    until(lambda: world.argusd.get("/v1/notebooks/kit", token="user")["state"] == "READY", "it is ready")
+    page = browser.open("/notebooks?name=alice/kit", ".drawer .kv")
+    act(page, "Freeze")
+    assert line(page) == "argus notebook freeze kit"
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_selector("[role=dialog] .note.bad:has-text('has no packages of its own')")
+    assert page.locator(".nb-frozen").count() == 0
+    install(world, "kit")
+    page.fill("[role=dialog] label:has-text('Name of the snapshot') input", "moo@1")
+    assert line(page) == "argus notebook freeze kit --as moo@1"
+    shot(page, "nb-freeze")
+    do(page)
+    page.wait_for_selector(".drawer .nb-frozen a:has-text('moo@1')")
+    assert "working_dir: moo@1" in page.inner_text(".nb-frozen")
+    shot(page, "nb-frozen")
+    kept = world.argusd.root / "users/alice/code/moo/1/argus-packages.txt"
+    assert kept.read_text() == "moo==1.2\n"
+    act(page, "Freeze")
+    page.fill("[role=dialog] label:has-text('Name of the snapshot') input", "moo@1")
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_selector("[role=dialog] .note.bad:has-text('moo@1')")  # a version is made once
+    page.keyboard.press("Escape")
+    page.wait_for_selector("[role=dialog]", state="detached")
+    page.click(".drawer .nb-frozen a")
+    page.wait_for_selector(".drawer h2:has-text('moo@1')")
+    page.wait_for_selector(".drawer:has-text('argus-packages.txt')")
+    page.context.close()
+    # Without a name argusd gives it one.
+    page = browser.open("/notebooks?name=alice/kit", ".drawer .kv", lang="zh", theme="dark")
+    act(page, "冻结")
+    assert line(page) == "argus notebook freeze kit" and "快照名称" in page.inner_text("[role=dialog]")
+    do(page)
+    page.wait_for_selector(".drawer .nb-frozen a:has-text('kit-packages@')")
+    shot(page, "nb-frozen-zh")
+    assert page.wrong == []
     page.context.close()
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// deeds.tsx - what is done to notebooks: started, opened, kept though idle, stopped, removed.
+// deeds.tsx - what is done to notebooks: started, opened, kept though idle, their packages frozen, stopped, removed.
 import { signal, type Signal } from "@preact/signals";
-import type { NotebookForm, NotebookItem } from "../../made/api";
+import type { NotebookForm, NotebookItem, Snapshot } from "../../made/api";
 import { call, Refusal } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { figure, visible } from "../../base/say";
@@ -139,6 +139,39 @@ export function extendNotebook(n: NotebookItem, done: () => void) {
             done();
         },
         done: w("extend_done"),
+    });
+}
+
+/** made: with the snapshot that came of it. */
+export function freezeNotebook(n: NotebookItem, made: (snapshot: Snapshot) => void) {
+    const name = signal("");
+    const asked = () => name.value.trim();
+    ask({
+        title: w("freeze_title", visible(n.name)),
+        act: w("freeze_go"),
+        cli: () => line("freeze", n, asked() && ` --as ${shell(asked())}`),
+        body: (
+            <>
+                <p>{w("freeze_text")}</p>
+                <div class="form in-dialog">
+                    <fieldset>
+                        <Field
+                            label={w("freeze_name")}
+                            code="as"
+                            of={name}
+                            placeholder="tools@1"
+                            help={w("freeze_help", visible(n.name))}
+                            first
+                        />
+                    </fieldset>
+                </div>
+            </>
+        ),
+        does: async () => {
+            const body = asked() ? { snapshot: asked() } : {};
+            made(await call("POST /v1/notebooks/{name}:freeze", { path: { name: n.name }, body }));
+        },
+        done: w("freeze_done"),
     });
 }
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // one.tsx - the drawer of one notebook: why it does not run, how it is opened, what happens in it, its settings.
 import type { ComponentChildren } from "preact";
-import type { Notebook, NotebookItem } from "../../made/api";
+import { useState } from "preact/hooks";
+import type { Notebook, NotebookItem, Snapshot } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { useActs } from "../../base/acts";
-import { figure, spanSays, visible } from "../../base/say";
-import { setQuery } from "../../base/url";
+import { bytes, figure, num, spanSays, visible } from "../../base/say";
+import { setQuery, withQuery } from "../../base/url";
 import { Pending } from "../../kit/blank";
+import { Icon } from "../../kit/icons";
 import { Drawer } from "../../kit/over";
 import { Cli, Dash, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
-import { extendNotebook, openNotebook, removeNotebook, startNotebook, stopNotebook } from "./deeds";
+import { extendNotebook, freezeNotebook, openNotebook, removeNotebook, startNotebook, stopNotebook } from "./deeds";
 import { isMine, isOver, line, PHASES, whose } from "./parts";
 import { w } from "./words";
 
@@ -116,6 +118,27 @@ function Settings({ of: n }: { of: Notebook }) {
     );
 }
 
+/** The snapshot that its packages have become: told until the drawer is closed. */
+const Frozen = ({ of: s }: { of: Snapshot }) => (
+    <section>
+        <div class="note ok nb-frozen" role="status">
+            <Icon name="succeeded" />
+            <div class="grow">
+                <p>
+                    {w("frozen")}{" "}
+                    <a class="link" href={withQuery("/snapshots", { name: `${s.user}:${s.name}` })}>
+                        <Text of={s.name} mono />
+                    </a>
+                </p>
+                <p class="small mid">{w("frozen_has", num(s.files), bytes(s.bytes))}</p>
+                <p class="small mid">
+                    {w("frozen_use")} <code>working_dir: {visible(s.name)}</code>
+                </p>
+            </div>
+        </div>
+    </section>
+);
+
 /** item: as the list has it, which is asked for anew all the time; its settings are asked for here. */
 export function One({ of: n, again }: { of: NotebookItem; again: () => void }) {
     const whole = useAsk("GET /v1/notebooks/{name}", whose(n), { topics: ["jobs"], about: (id) => id === n.job });
@@ -123,17 +146,21 @@ export function One({ of: n, again }: { of: NotebookItem; again: () => void }) {
     const canStart = may && isOver(n) && isMine(n);
     const isLive = may && !isOver(n) && n.state !== "STOPPING";
     const canExtend = isLive && n.state !== "WAITING";
+    const canFreeze = may && isMine(n); // also one that is stopped: its packages are files
+    const [frozen, setFrozen] = useState<Snapshot | null>(null);
     const all = () => {
         whole.again();
         again();
     };
     const extend = () => extendNotebook(n, all);
+    const freeze = () => freezeNotebook(n, setFrozen);
     const stop = () => stopNotebook(n, all);
     const remove = () => removeNotebook(n, again);
     useActs(
         [
             canStart && { says: w("start_go"), does: () => startNotebook(n, all) },
             canExtend && { says: w("extend_go"), does: extend },
+            canFreeze && { says: w("freeze_go"), does: freeze },
             isLive && { says: w("stop_go"), does: stop },
             may && isOver(n) && { says: w("rm_go"), does: remove },
         ],
@@ -170,6 +197,11 @@ export function One({ of: n, again }: { of: NotebookItem; again: () => void }) {
                                 {w("extend")}
                             </button>
                         )}
+                        {canFreeze && (
+                            <button type="button" class="btn act" onClick={freeze}>
+                                {w("freeze")}
+                            </button>
+                        )}
                         <span class="grow" />
                         {isLive && (
                             <button type="button" class="btn bad act" onClick={stop}>
@@ -191,6 +223,7 @@ export function One({ of: n, again }: { of: NotebookItem; again: () => void }) {
                     <p class="said">{visible(n.reason.text)}</p>
                 </section>
             )}
+            {frozen && <Frozen of={frozen} />}
             <Phases of={n} />
             <Interruption of={n} />
             {n.state === "READY" && (

@@ -75,6 +75,22 @@ export const w = words({
     extend_for: ["For", "时长"],
     extend_go: ["Extend the notebook", "延长笔记本"],
     extend_done: ["It is kept", "已延长"],
+    freeze: ["Freeze", "冻结"],
+    freeze_title: ["Freeze the packages of {0}", "冻结 {0} 的软件包"],
+    freeze_text: [
+        "What is installed in it now becomes a snapshot of yours that jobs import. The notebook may run meanwhile, but not install.",
+        "其中当前安装的软件包将成为您的快照，供作业导入。期间笔记本可继续运行，但不要安装软件包。",
+    ],
+    freeze_name: ["Name of the snapshot", "快照名称"],
+    freeze_help: [
+        "a name, '@' and a version, which is made once and never changes; if left empty, {0}-packages@ and the time",
+        "名称、“@”和版本，每个版本只创建一次，不再变化；留空则为 {0}-packages@ 加时间",
+    ],
+    freeze_go: ["Freeze the packages", "冻结软件包"],
+    freeze_done: ["The snapshot is made", "快照已创建"],
+    frozen: ["Its packages are frozen as", "软件包已冻结为快照"],
+    frozen_has: ["{0} {0|file|files}, {1}", "{0} 个文件，{1}"],
+    frozen_use: ["A job imports them with", "作业通过以下设置导入："],
     stop_title: ["Stop {0}?", "停止 {0}？"],
     stop_text: [
         "Its kernels and terminals end, and what was not saved in their memory is gone. Files, open tabs and installed packages stay; {0} {0|GPU goes|GPUs go} back.",
