@@ -18,7 +18,7 @@ from fakeray import FakeRay
 from preload import needs_compiler, preload
 from receiver import KEY, Receiver
 from rulebed import WITHIN, Watch, rules_yaml, watched
-from smalldisk import small_disk
+from smalldisk import fill, small_disk
 from test_hang import SHORT, steps, trains
 from test_head_lost import Head
 from wallclock import WallClock
@@ -276,11 +276,10 @@ def test_the_shared_root_is_nearly_full(tmp_path):
     with small_disk(tmp_path / "shared", "80m") as root, watched(tmp_path, scaled) as w:
         until(lambda: w.argusd.get("/readyz")["shared_root"] == "ok", "the root was looked at")
         assert not w.alerts("root_full", "open")
-        room = os.statvfs(root)
         begun = w.begin()
-        (root / "large").write_bytes(bytes(room.f_bavail * room.f_frsize - (6 << 20)))
+        ballast = fill(root, 6 << 20)
         assert "the shared root is nearly full" in w.hears("root_full", begun)["text"]
-        (root / "large").unlink()
+        ballast.unlink()
         w.ends("root_full")
 
 

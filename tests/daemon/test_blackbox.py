@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench/blackbox: what an answer scores, what the scenes are, and what argusd says of scenes that are played back."""
 
-import http.server
 import json
 import pathlib
 import re
 import sys
-import threading
 
 import pytest
+from receiver import Receiver, chat
 
 from argusd import needs_argusd
 
@@ -30,9 +29,7 @@ QUOTE = {"file": "logs/driver.log", "line": 2, "text": OOM}
 def scene(tmp_path):
     files = {"job.json": '{"exit": {"code": 1}}', "logs/driver.log": f"step:1\n\x1b[36m{OOM}\x1b[0m\nthe end\n",
              "scene/n1/kernel.txt": f"[1.0] {XID}\n"}  # fmt: skip
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    scenemaker.put_files(tmp_path, files)
     return Scene(str(tmp_path))
 
 
@@ -183,42 +180,21 @@ def test_the_script_has_no_more_than_its_policy():
     assert ask(1, {"a": ["fine"]})["causes"] == ["unknown"]
 
 
-class Model(http.server.BaseHTTPRequestHandler):
-    said = ""
-    asked = []
-
-    def do_POST(self):  # noqa: N802, the name is http.server's
-        self.asked.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        body = json.dumps({"choices": [{"message": {"content": self.said}}]}).encode()
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def model(monkeypatch):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    monkeypatch.setenv("ARGUS_BLACKBOX_OPENAI", f"http://127.0.0.1:{server.server_address[1]}/v1/")
-    Model.asked.clear()
-    yield Model
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with Receiver() as made:
+        monkeypatch.setenv("ARGUS_BLACKBOX_OPENAI", f"http://127.0.0.1:{made.port}/v1/")
+        yield made
 
 
 def test_a_model_is_shown_the_files_and_is_scored_as_others_are(scene, model):
-    model.said = json.dumps(says("gpu_oom"))
+    model.answer = chat(json.dumps(says("gpu_oom")))
     assert score(scene, ONE, contestants.ask_model(scene)) == 1
-    sent = model.asked[0]["messages"][1]["content"]
-    assert OOM in sent and XID in sent and "=== logs/driver.log" in sent
-    assert {"gpu_oom", "user_code_error"} < set(model.asked[0]["messages"][0]["content"].split())
+    system, user = (message["content"] for message in model.bodies()[0]["messages"])
+    assert OOM in user and XID in user and "=== logs/driver.log" in user
+    assert {"gpu_oom", "user_code_error"} < set(system.split())
     for nonsense in ("it was the GPU", "[]", '{"causes": "gpu_oom"}', '{"causes": ["gpu_oom"], "path": ["x", 7]}'):
-        model.said = nonsense
+        model.answer = chat(nonsense)
         assert score(scene, ONE, contestants.ask_model(scene)) == 0
 
 
@@ -230,10 +206,7 @@ def test_argusd_answers_of_scenes_that_are_played_back(tmp_path):
     scenes, truths = [], {}
     for n, row in enumerate(rows):
         files, truths[f"scene-{n}"] = scenemaker.make_scene(row, f"scene-{n}", seed=1)
-        for name, text in files.items():
-            file = tmp_path / "made" / f"scene-{n}" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+        scenemaker.put_files(tmp_path / "made" / f"scene-{n}", files)
         scenes.append(Scene(str(tmp_path / "made" / f"scene-{n}")))
     (tmp_path / "home").mkdir()
     with contestants.replayed(tmp_path / "home", scenes) as bed:

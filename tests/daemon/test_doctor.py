@@ -8,7 +8,6 @@ import http.client
 import http.server
 import ipaddress
 import json
-import os
 import pathlib
 import ssl
 import subprocess
@@ -21,7 +20,7 @@ from ports import free_port
 from preload import held, needs_compiler
 from programs import PROGRAMS
 from receiver import Receiver
-from smalldisk import small_disk
+from smalldisk import fill, small_disk
 from test_alert_rules import Machine
 from test_alerts import house
 
@@ -236,10 +235,9 @@ def test_a_disk_that_is_nearly_full(tmp_path):
         Argusd(tmp_path, ray.url, state_dir=disk / "state") as argusd,
     ):
         becomes(argusd, "state_room", "well")
-        room = os.statvfs(disk)
-        (disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_frsize - (8 << 20)))
+        ballast = fill(disk, 8 << 20)
         assert str(argusd.state_dir) in becomes(argusd, "state_room", "ill")["text"]
-        (disk / "ballast").unlink()
+        ballast.unlink()
         becomes(argusd, "state_room", "well")
 
 

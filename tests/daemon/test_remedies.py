@@ -215,14 +215,22 @@ class Mender(Argusd):
     def add(self):
         assert self.call("POST", "/v1/nodes", {"name": "h2", "host": "h2.invalid", "labels": ["x"]}).status == 201
 
+    @staticmethod
+    def row(db):
+        """As the store has h2."""
+        ((body,),) = db.execute("SELECT body FROM entry WHERE kind = 'node' AND name = 'h2'").fetchall()
+        return json.loads(body)
+
+    @staticmethod
+    def put_row(db, row):
+        db.execute("UPDATE entry SET body = ? WHERE kind = 'node' AND name = 'h2'", (json.dumps(row),))
+
     def in_from_now(self, **ended):
         """argusd starts anew with h2 as its join leaves it, and with these jobs over for so many hours."""
         self.stop()
         (self.home / "asked").unlink(missing_ok=True)
         with self.database() as db, db:
-            ((body,),) = db.execute("SELECT body FROM entry WHERE kind = 'node' AND name = 'h2'").fetchall()
-            row = {**json.loads(body), "state": "online", "step": "in", "may_run": True}
-            db.execute("UPDATE entry SET body = ? WHERE kind = 'node' AND name = 'h2'", (json.dumps(row),))
+            self.put_row(db, self.row(db) | {"state": "online", "step": "in", "may_run": True})
             for job, hours in ended.items():
                 db.execute("UPDATE job SET ended_at = ended_at - ? WHERE id = ?", (hours * HOUR * 10**6, job))
         self.start()
@@ -275,8 +283,7 @@ def test_what_a_job_left_is_ended_and_nothing_else(tmp_path):
             assert a.node()["state"] == "online"
         a.restart()  # the book is in the row
         with a.database() as db:
-            ((body,),) = db.execute("SELECT body FROM entry WHERE kind = 'node' AND name = 'h2'").fetchall()
-        assert json.loads(body)["remedies"].startswith("stray_process@")
+            assert a.row(db)["remedies"].startswith("stray_process@")
 
 
 @needs_argusd
@@ -330,10 +337,9 @@ def test_a_raylet_that_dies_is_started_again_until_the_limit(tmp_path):
         a.stop()
         (tmp_path / "asked").unlink()
         with a.database() as db, db:
-            ((body,),) = db.execute("SELECT body FROM entry WHERE kind = 'node' AND name = 'h2'").fetchall()
-            row = json.loads(body)
+            row = a.row(db)
             row |= {"code": "raylet_died", "text": "{}", "remedies": " ".join([row["remedies"]] * 12)}
-            db.execute("UPDATE entry SET body = ? WHERE kind = 'node' AND name = 'h2'", (json.dumps(row),))
+            a.put_row(db, row)
         a.start()
         n = until(lambda: (n := a.node())["reason"]["code"] == "raylet_rests" and n, "it rests")
         assert "12 times within an hour" in n["reason"]["text"], n

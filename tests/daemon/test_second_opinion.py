@@ -7,7 +7,7 @@ import json
 
 import pytest
 from fakeray import FakeRay
-from receiver import Receiver
+from receiver import Receiver, chat
 
 from argusd import Argusd, needs_argusd, until
 
@@ -16,10 +16,6 @@ pytestmark = needs_argusd
 KEY = "sk-model-0123456789abcdef"
 HIDDEN = "swordfish-0123456789"
 FAILS = f'echo "ValueError: the knob of {HIDDEN} is not there" >&2; exit 3'
-
-
-def chat(content, status=200, **more):
-    return status, json.dumps({"choices": [{"message": {"content": content}}], **more}).encode()
 
 
 def cause(text, **more):

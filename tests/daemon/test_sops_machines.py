@@ -4,7 +4,6 @@ pastes the blocks as they stand, and it is well."""
 
 import contextlib
 import http.client
-import os
 import sqlite3
 import subprocess
 
@@ -15,7 +14,7 @@ from checkpoints import put_checkpoint
 from fakeray import FakeRay
 from preload import needs_compiler
 from programs import PROGRAMS
-from smalldisk import small_disk
+from smalldisk import fill, small_disk
 from soppage import SOP, SopPage
 from test_alert_rules import SlowRoot
 from test_ops import is_looked_at
@@ -204,12 +203,6 @@ def test_another_version_and_the_way_back(tmp_path, monkeypatch):
 
 SCALED = "alerts: {every: 1s, rules: {root_full: {when: free < 10MiB, clear: free > 20MiB, for: 1s}}}"
 SHARD = 4_000_000  # bytes; a checkpoint has three
-
-
-def fill(disk, left):
-    """A file that leaves so many bytes."""
-    room = os.statvfs(disk)
-    (disk / "ballast").write_bytes(bytes(room.f_bavail * room.f_frsize - left))
 
 
 def trained(argusd):

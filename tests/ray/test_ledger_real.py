@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.nightly, pytest.mark.timeout(7200)]
 
 HOSTS, GPUS = {"node-1": "h2", "node-2": "h3"}, 2
 PARTS = ("used", "held_idle", "blocked", "free", "draining", "broken", "foreign")
+STEPS = 90  # a step takes a second: what is done to it is done before it ends
 MINUTES = float(os.environ.get("ARGUS_LEDGER_MINUTES", 0))
 
 
@@ -44,7 +45,8 @@ def stage(request, tmp_path_factory):
 def train(stage, job):
     """A training that goes on when a rank of it dies; its node."""
     spec = yaml.safe_load((ROOT / "examples/verl-0.5.0/grpo.yaml").read_text())
-    spec |= {"submission_id": job, "total_training_steps": 12, "save_freq": 2, "test_freq": -1, "pool": "whole"}
+    spec |= {"submission_id": job, "total_training_steps": STEPS, "total_epochs": STEPS, "save_freq": 5}
+    spec |= {"test_freq": -1, "pool": "whole"}
     spec |= {"restart": {"max": 3, "backoff": "1s", "on": ["actor_died"]}}
     spec["overrides"] += ["trainer.val_before_train=False"]
     stage.submit(spec, token="admin")

@@ -307,22 +307,21 @@ def test_no_request_is_lost_while_a_service_changes(stage, model):
 def test_replicas_share_a_gpu(stage, model):
     """Two halves of one GPU answer side by side, a third one waits until one of them goes."""
 
-    def lease(name):
-        (replica,) = [r for v in page_of(stage, name)["versions"] for r in v["replicas"]]
-        return stage.job(replica["job"])
+    def leases(name):
+        return [stage.job(r["job"]) for v in page_of(stage, name)["versions"] for r in v["replicas"] if r["job"]]
 
     halves = ("half-a", "half-b")
     for name in halves:
         stage.argus("serve", model, "--name", name, "--gpus", "0.5")
     for name in halves:
         assert json.loads(chat(stage, ready(stage, name, 1)))["choices"]
-    held = [node for name in halves for node in lease(name)["nodes"]]
+    held = [node for name in halves for lease in leases(name) for node in lease["nodes"]]
     assert [(n["name"], n["gpu_ids"]) for n in held] == [(SHARED, [0])] * 2
     gpus = stage.get("/v1/pools")["pools"]
     assert sum(p["gpus"]["used"] for p in gpus) == 1 and sum(p["gpus"]["free"] for p in gpus) == 0, gpus
     stage.argus("serve", model, "--name", "half-c", "--gpus", "0.5")
-    wait_for(lambda: stage.job(lease("half-c")["id"])["reason"]["code"], "it waits, and says why")
-    assert lease("half-c")["state"] == "QUEUED"
+    waits = wait_for(lambda: next(iter(leases("half-c")), None), "it has its lease")
+    assert (waits["state"], waits["nodes"]) == ("QUEUED", []) and waits["reason"]["code"], waits
     stage.argus("service", "rm", "half-a")
     assert json.loads(chat(stage, ready(stage, "half-c", 1)))["choices"]
     for name in ("half-b", "half-c"):

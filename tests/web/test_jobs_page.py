@@ -173,7 +173,8 @@ def test_what_is_listed_is_the_address(browser, world):
     assert int(total) == len(names())
     page.click(".facet:has-text('Failed')")
     page.wait_for_url("**state=FAILED**")
-    until(lambda: all("ended badly" in n for n in names()), "only what failed")
+    until(lambda: (n := names()) and all("ended badly" in name for name in n), "only what failed")
+    page.wait_for_selector(".facet[aria-pressed=true]:has-text('Failed')")
     assert page.locator(".facet[aria-pressed=true]").count() == 1
     assert page.locator(".facet:has-text('Succeeded') b").inner_text() != "0", "counts are of all states"
     page.click("summary:has-text('Filter')")
