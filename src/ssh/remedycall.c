@@ -2,10 +2,11 @@
 /* remedycall.c - sends remedycall.sh and reads its answer; see remedycall.h. */
 #include "ssh/remedycall.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/message.h"
+#include "base/str.h"
 #include "base/strv.h"
 #include "base/text.h"
 #include "ssh/answer.h"
@@ -22,7 +23,7 @@ enum {
 struct remedycall {
     struct ssh_call *ssh;
     struct later *later; /* of names that cannot be used */
-    char text[400];      /* why */
+    char text[400];      /* why: as that of ssh_failed */
     remedycall_f cb;
     void *arg;
 };
@@ -75,15 +76,14 @@ static void remedycall_on_refused(void *arg)
 
 static void remedycall_words(const struct remedycall_want *want, struct strv *words)
 {
-    raylet_add_names(words, want->jobs ? "strays" : "sessions", want->owner, want->node);
-    if (!want->jobs) {
-        strv_add(words, want->temp_dir ? want->temp_dir : "/tmp/ray");
+    raylet_add_names(words, want->job ? "strays" : "sessions", want->owner, want->node);
+    if (want->job) {
+        strv_addf(words, "%d", STRAY_GRACE_S);
+        strv_add(words, want->job);
+    } else {
+        strv_add(words, str_or(want->temp_dir, "/tmp/ray"));
         strv_addf(words, "%d", SESSION_AGE_MIN);
-        return;
     }
-    strv_addf(words, "%d", STRAY_GRACE_S);
-    for (size_t i = 0; i < want->n_jobs; i++)
-        strv_add(words, want->jobs[i]);
 }
 
 struct remedycall *remedycall_new(uv_loop_t *loop,
@@ -98,7 +98,7 @@ struct remedycall *remedycall_new(uv_loop_t *loop,
     struct err err = {0};
     *c = (struct remedycall){.cb = cb, .arg = arg};
     if (raylet_check_names(want->owner, want->node, &err) < 0) {
-        text_copy(c->text, err.text);
+        message_write(c->text, sizeof(c->text), MESSAGE_ARGS(MESSAGE_STR("says", err.text)));
         c->later = later_new(loop, remedycall_on_refused, c);
         return c;
     }

@@ -12,9 +12,8 @@
 /* Borrowed during the call. */
 struct remedycall_want {
     const char *owner, *node; /* as raylet.h has them */
-    const char *const *jobs;  /* whose processes are to end; NULL: dead sessions are to go */
-    size_t n_jobs;
-    const char *temp_dir; /* of Ray, NULL = its own choice */
+    const char *job;          /* whose processes are to end; NULL: dead sessions are to go */
+    const char *temp_dir;     /* of Ray, NULL = its own choice */
 };
 
 struct remedycall_found {

@@ -2,6 +2,7 @@
 """A disk that is soon full."""
 
 import contextlib
+import os
 import subprocess
 
 import pytest
@@ -19,3 +20,10 @@ def small_disk(place, size):
         yield place
     finally:
         subprocess.run(["umount", "-l", place], check=True)
+
+
+def fill(disk, left):
+    """A file that leaves so many bytes."""
+    room, ballast = os.statvfs(disk), disk / "ballast"
+    ballast.write_bytes(bytes(room.f_bavail * room.f_frsize - left))
+    return ballast

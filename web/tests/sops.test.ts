@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { exportsOf, missingOf, placeOf, planOf } from "../src/pages/sops/deeds";
 import { allShipped, shipped, TEXTS } from "../src/pages/sops/shipped";
-import { anchorOf, commandsOf, piecesOf, sopOf, valuesOf, type Block } from "../src/pages/sops/sop";
+import { anchorOf, commandsOf, piecesOf, sopOf, type Block, type Sop } from "../src/pages/sops/sop";
 import { shell } from "../src/kit/parts";
 
 const PAGE = `# Light out: a lamp
@@ -44,6 +44,8 @@ lamp ls
 \`\`\`
 `;
 
+/** All values that the page asks the operator for. */
+const valuesOf = (sop: Sop) => sop.sections.flatMap((s) => s.lead.flatMap((b) => (b.kind === "values" ? b.of : [])));
 const text = (said: string): Block => ({ kind: "text", of: [{ kind: "text", text: said }] });
 
 test("a page has its values, its steps, and beside each command the answer that is expected", () => {

@@ -149,10 +149,9 @@ static void ask_workers(struct diagnosis *d, char *chunk)
     feed_workers(&r);
     finder_end(r.f, &d->facts, &other);
     finder_free(r.f);
-    bool is_tie = other.confidence >= d->found.confidence;
-    bool is_surer = other.confidence > d->found.confidence;
-    bool knows = finding_class_tells(other.class) && other.evidence[0].source &&
-                 (is_surer || (is_tie && says_why(&other) && !says_why(&d->found)));
+    double surer = other.confidence - d->found.confidence;
+    bool is_better = surer > 0 || (surer >= 0 && says_why(&other) && !says_why(&d->found));
+    bool knows = finding_class_tells(other.class) && other.evidence[0].source && is_better;
     if (knows) {
         other.bytes += d->found.bytes;
         other.lines += d->found.lines;

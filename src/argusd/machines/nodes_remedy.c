@@ -6,11 +6,9 @@
  * once that is on disk. One at a time on a node. A job is over where the store says so, not where
  * nobody knows it: a store that came from a backup lacks jobs that run. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "argusd/machines/nodes_run.h"
-#include "base/log.h"
 #include "base/message.h"
 #include "base/str.h"
 #include "base/text.h"
@@ -111,12 +109,10 @@ static void remedy_begin(struct noderun *nr)
 {
     struct nodes *ns = nr->nodes;
     bool of_job = nr->heal.what == REMEDY_STRAY;
-    const char *const jobs[] = {nr->heal.stray.id};
     struct ssh_target t;
     struct remedycall_want want = {.owner = ns->p.instance,
                                    .node = nr->row->spec.name,
-                                   .jobs = of_job ? jobs : NULL,
-                                   .n_jobs = array_len(jobs),
+                                   .job = of_job ? nr->heal.stray.id : NULL,
                                    .temp_dir = ns->p.settings->ray_temp_dir};
     nr->heal.is_decided = false;
     if (of_job && nodes_is_leased(nr, nr->heal.stray.id))
@@ -187,7 +183,7 @@ void nodes_remedy_take_probe(struct noderun *nr)
 {
     nr->heal.disk_full = false;
     for (size_t i = 0; i < nr->n_findings; i++)
-        nr->heal.disk_full |= !strcmp(nr->findings[i].code, "disk_full");
+        nr->heal.disk_full |= !strcmp(nr->findings[i].code, probe_code_to_string(PROBE_DISK_FULL));
 }
 
 /* ---- what is due ---- */

@@ -64,12 +64,17 @@ const struct mcp_tool *mcp_tool_find(const char *name)
     return NULL;
 }
 
+static bool mcp_is_at(const struct http_route *r, const char *method, const char *pattern)
+{
+    return str_eq(r->method, method) && str_eq(r->pattern, pattern);
+}
+
 static const struct http_route *mcp_route_at(const char *method, const char *pattern)
 {
     for (size_t i = 0; API_PARTS[i]; i++)
         for (size_t k = 0; k < API_PARTS[i]->n_rows; k++) {
             const struct http_route *r = &API_PARTS[i]->rows[k];
-            if (str_eq(r->method, method) && str_eq(r->pattern, pattern))
+            if (mcp_is_at(r, method, pattern))
                 return r;
         }
     return NULL;
@@ -274,7 +279,7 @@ int mcp_tool_ask(const struct mcp_tool *t,
 static const struct mcp_tool *mcp_tool_of(const struct http_route *r)
 {
     for (size_t i = 0; i < array_len(tools); i++)
-        if (str_eq(tools[i].method, r->method) && str_eq(tools[i].pattern, r->pattern))
+        if (mcp_is_at(r, tools[i].method, tools[i].pattern))
             return &tools[i];
     return NULL;
 }
@@ -284,7 +289,7 @@ static bool mcp_is_left(const struct http_route *r)
     size_t n;
     const struct mcp_left *v = mcp_left(&n);
     for (size_t i = 0; i < n; i++)
-        if (str_eq(v[i].method, r->method) && str_eq(v[i].pattern, r->pattern))
+        if (mcp_is_at(r, v[i].method, v[i].pattern))
             return true;
     return false;
 }

@@ -5,23 +5,13 @@
  * routes stand in no description; docs/client.md says how they are used. */
 #include "argusd/web/client.h"
 
-#include <string.h>
-
 #include "argusd/kit/api.h"
 #include "base/message.h"
-
-static const struct web_file *client_find(const struct web_file *files, const char *path)
-{
-    for (const struct web_file *f = files; f && f->path; f++)
-        if (!strcmp(f->path, path))
-            return f;
-    return NULL;
-}
 
 static void client_answer(struct http_req *req, void *app)
 {
     const struct api *a = app;
-    const struct web_file *f = client_find(a->client, http_req_path(req));
+    const struct web_file *f = web_find(a->client, http_req_path(req));
     struct err err = {0};
     if (!f) {
         (void)message_refuse(&err, ERR_NOT_FOUND, "no_page", MESSAGE_NO_ARGS); /* only fills err */

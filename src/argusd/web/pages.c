@@ -24,7 +24,7 @@ static const char *const headers[][2] = {
     {"Vary", "Accept-Encoding"},
 };
 
-static const struct web_file *web_find(const struct web_file *files, const char *path)
+const struct web_file *web_find(const struct web_file *files, const char *path)
 {
     for (const struct web_file *f = files; f->path; f++)
         if (!strcmp(f->path, path))

@@ -17,6 +17,9 @@ struct web_file {
     const size_t *size;
 };
 
+/* The file of this path in a table, borrowed; NULL: there is none. */
+const struct web_file *web_find(const struct web_file *files, const char *path);
+
 /* For struct http_options. A file by its path; any other path is the index, for the page that it
  * means is known there. Without files (argusd was built without them) nothing is found. */
 extern const struct http_route web_pages;

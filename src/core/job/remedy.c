@@ -81,34 +81,36 @@ static size_t remedy_read(const char *book,
     return n;
 }
 
-int remedy_times(const char *book, enum remedy r, usec_t now)
+/* *ret_last: when the newest of them was; 0: there is none. */
+static int remedy_count(const char *book, enum remedy r, usec_t now, usec_t *ret_last)
 {
     struct remedy_done v[REMEDY_ACTS_MAX];
     size_t n = remedy_read(book, now, v);
     int times = 0;
-    for (size_t i = 0; i < n; i++)
-        times += v[i].what == r;
+    *ret_last = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].what != r)
+            continue;
+        times++;
+        if (v[i].at > *ret_last)
+            *ret_last = v[i].at;
+    }
     return times;
 }
 
-static usec_t remedy_last(const char *book, enum remedy r, usec_t now)
+int remedy_times(const char *book, enum remedy r, usec_t now)
 {
-    struct remedy_done v[REMEDY_ACTS_MAX];
-    size_t n = remedy_read(book, now, v);
-    usec_t last = 0;
-    for (size_t i = 0; i < n; i++)
-        if (v[i].what == r && v[i].at > last)
-            last = v[i].at;
-    return last;
+    usec_t last;
+    return remedy_count(book, r, now, &last);
 }
 
 enum remedy_leave remedy_ask(const char *book, enum remedy r, usec_t now)
 {
-    int times = remedy_times(book, r, now);
+    usec_t last;
+    int times = remedy_count(book, r, now, &last);
     if (times >= remedy_rows[r].limit)
         return REMEDY_SPENT;
-    return times && now - remedy_last(book, r, now) < remedy_rows[r].rest ? REMEDY_RESTS
-                                                                          : REMEDY_MAY;
+    return times && now - last < remedy_rows[r].rest ? REMEDY_RESTS : REMEDY_MAY;
 }
 
 void remedy_note(char book[static REMEDY_BOOK_MAX], enum remedy r, usec_t now)

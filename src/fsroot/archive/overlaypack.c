@@ -51,7 +51,7 @@ static bool overlay_is_one(const char *name)
 {
     static const char first[] = "overlay-";
     const char *hash = name + strlen(first);
-    return !strncmp(name, first, strlen(first)) && strlen(hash) == OVERLAY_ENVIRONMENT - 1 &&
+    return str_starts(name, first) && strlen(hash) == OVERLAY_ENVIRONMENT - 1 &&
            strspn(hash, HEX_DIGITS) == OVERLAY_ENVIRONMENT - 1;
 }
 
@@ -59,8 +59,7 @@ static bool overlay_is_python(const char *name)
 {
     static const char first[] = "python3.";
     size_t n = strlen(first);
-    return !strncmp(name, first, n) && name[n] &&
-           strspn(name + n, "0123456789") == strlen(name + n);
+    return str_starts(name, first) && name[n] && strspn(name + n, "0123456789") == strlen(name + n);
 }
 
 /* "overlay-0123456789ab python3.11" */
@@ -69,8 +68,8 @@ static bool overlay_read_line(const char *line, struct overlaying *x)
     size_t n = strcspn(line, " "), end = strcspn(line, "\n");
     if (end >= OVERLAY_LINE_MAX || n >= end)
         return false;
-    text_printf_to(x->overlay, sizeof(x->overlay), "%.*s", (int)n, line);
-    text_printf_to(x->python, sizeof(x->python), "%.*s", (int)(end - n - 1), line + n + 1);
+    text_printf(x->overlay, "%.*s", (int)n, line);
+    text_printf(x->python, "%.*s", (int)(end - n - 1), line + n + 1);
     return overlay_is_one(x->overlay) && overlay_is_python(x->python);
 }
 
@@ -119,9 +118,9 @@ static int overlay_open(struct overlaying *x, struct err *err)
 
 static bool overlay_is_left_out(const char *path)
 {
-    return str_eq(path, "_environment.pth") || !strncmp(path, "pip/", 4) ||
-           (!strncmp(path, "pip-", 4) && strstr(path, ".dist-info/")) ||
-           !strncmp(path, "__pycache__/", 12) || strstr(path, "/__pycache__/");
+    return str_eq(path, "_environment.pth") || str_starts(path, "pip/") ||
+           (str_starts(path, "pip-") && strstr(path, ".dist-info/")) ||
+           str_starts(path, "__pycache__/") || strstr(path, "/__pycache__/");
 }
 
 /* "numpy-2.1.0.dist-info" -> "numpy==2.1.0"; what is no package is passed over. */
@@ -129,7 +128,7 @@ static bool requirement_add(const char *name, struct buf *out)
 {
     static const char last[] = ".dist-info";
     size_t n = strlen(name), tail = strlen(last), dash = strcspn(name, "-");
-    if (n <= tail || strcmp(name + n - tail, last) != 0 || dash == 0 || dash + 1 >= n - tail)
+    if (!str_ends(name, last) || dash == 0 || dash + 1 >= n - tail)
         return false;
     _cleanup_(freep) char *package = xstrndup(name, dash);
     _cleanup_(freep) char *version = xstrndup(name + dash + 1, n - tail - dash - 1);
@@ -236,16 +235,10 @@ static int overlay_copy(struct overlaying *x,
         return message_refuse(err, ERR_REFUSED, "pack_too_large",
                               MESSAGE_ARGS(MESSAGE_NUM("most", x->o->limits.bytes)));
     for (uint64_t at = 0; at < f->size;) {
-        uint64_t left = f->size - at;
-        size_t want = left < OVERLAY_CHUNK ? (size_t)left : OVERLAY_CHUNK, n = 0;
-        int r = file_read_at(fd, at, x->chunk, want, &n);
+        size_t n = 0;
+        int r = packlist_read_file(f, fd, at, x->chunk, OVERLAY_CHUNK, &n, err);
         if (r < 0)
-            return message_refuse(
-                err, r, "disk_no_read",
-                MESSAGE_ARGS(MESSAGE_STR("path", f->path), MESSAGE_STR("why", strerror(-r))));
-        if (n < want)
-            return message_refuse(err, ERR_CONFLICT, "file_written_meanwhile",
-                                  MESSAGE_ARGS(MESSAGE_STR("path", f->path)));
+            return r;
         if (archive_write_data(x->a, x->chunk, n) != (la_ssize_t)n)
             return overlay_fail(x, err);
         at += n;

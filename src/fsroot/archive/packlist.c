@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/map.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -283,6 +284,28 @@ bool packlist_is_same_file(const struct packlist_entry *e, const struct stat *st
     return e->dev == st->st_dev && e->ino == st->st_ino && e->size == (uint64_t)st->st_size &&
            e->mtime_s == st->st_mtim.tv_sec && e->mtime_ns == st->st_mtim.tv_nsec &&
            e->ctime.tv_sec == st->st_ctim.tv_sec && e->ctime.tv_nsec == st->st_ctim.tv_nsec;
+}
+
+int packlist_read_file(const struct packlist_entry *e,
+                       int fd,
+                       uint64_t at,
+                       void *chunk,
+                       size_t size,
+                       size_t *ret,
+                       struct err *err)
+{
+    uint64_t left = e->size - at;
+    size_t want = left < size ? (size_t)left : size, n = 0;
+    int r = file_read_at(fd, at, chunk, want, &n);
+    if (r < 0)
+        return message_refuse(
+            err, r, "disk_no_read",
+            MESSAGE_ARGS(MESSAGE_STR("path", e->path), MESSAGE_STR("why", strerror(-r))));
+    if (n < want)
+        return message_refuse(err, ERR_CONFLICT, "file_written_meanwhile",
+                              MESSAGE_ARGS(MESSAGE_STR("path", e->path)));
+    *ret = n;
+    return 0;
 }
 
 /* The change time of the tree itself is that of its last rename. */

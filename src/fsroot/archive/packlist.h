@@ -67,6 +67,15 @@ must_check int packlist_gather(const struct rootdir *d,
                                struct err *err);
 /* What one file is by now is what it was when it was gathered. */
 bool packlist_is_same_file(const struct packlist_entry *e, const struct stat *st);
+/* The next bytes of a file that was gathered and is open as fd: from `at` on, as many as chunk
+ * takes and the file had. ERR_CONFLICT: it has fewer by now. */
+must_check int packlist_read_file(const struct packlist_entry *e,
+                                  int fd,
+                                  uint64_t at,
+                                  void *chunk,
+                                  size_t size,
+                                  size_t *ret,
+                                  struct err *err);
 
 enum packlist_compare {
     PACKLIST_UNTOUCHED = 1 << 0, /* the very same files, not written since; not their hashes */

@@ -121,18 +121,12 @@ static int packing_copy(struct packing *p, struct packlist_entry *x, int fd, str
     struct hash_running h;
     hash_begin(&h);
     for (uint64_t at = 0; at < x->size;) {
-        uint64_t left = x->size - at;
-        size_t want = left < CHUNK ? (size_t)left : CHUNK, n = 0;
+        size_t n = 0;
         if (p->stop && *p->stop)
             return message_refuse(err, -ECANCELED, "argusd_ends", MESSAGE_NO_ARGS);
-        int r = file_read_at(fd, at, p->chunk, want, &n);
+        int r = packlist_read_file(x, fd, at, p->chunk, CHUNK, &n, err);
         if (r < 0)
-            return message_refuse(
-                err, r, "disk_no_read",
-                MESSAGE_ARGS(MESSAGE_STR("path", x->path), MESSAGE_STR("why", strerror(-r))));
-        if (n < want)
-            return message_refuse(err, ERR_CONFLICT, "file_written_meanwhile",
-                                  MESSAGE_ARGS(MESSAGE_STR("path", x->path)));
+            return r;
         hash_add(&h, p->chunk, n);
         if (archive_write_data(p->a, p->chunk, n) != (la_ssize_t)n)
             return packtar_fail(p->a, "written", err);

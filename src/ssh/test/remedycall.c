@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/message.h"
 #include "base/unit.h"
 
 static struct remedycall_found found_in(const char *text)
@@ -46,12 +47,38 @@ static void test_what_is_cut_off_or_odd(void **state)
     assert_int_equal(f.left, 0);
 }
 
+static void take_found(const struct remedycall_found *f, void *arg)
+{
+    *(struct remedycall_found *)arg = *f;
+}
+
+/* Its text is that of a message, as ssh's own, or whoever reads it would be told no reason. */
+static void test_a_name_that_cannot_be_used(void **state)
+{
+    const struct ssh_target t = {0};
+    const struct remedycall_want want = {.owner = "../x", .node = "a", .job = "sft-1"};
+    struct remedycall_found f = {0};
+    char text[400];
+    uv_loop_t loop;
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_non_null(remedycall_new(&loop, &t, &want, USEC_SEC, take_found, &f));
+    assert_int_equal(f.trouble, SSH_OK); /* not from inside of the call */
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(f.trouble, SSH_FAILED);
+    assert_false(f.is_whole);
+    message_to_string(ssh_trouble_to_string(f.trouble), f.text, true, text, sizeof(text));
+    assert_non_null(strstr(text, "'../x'"));
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_processes),
         cmocka_unit_test(test_directories),
         cmocka_unit_test(test_what_is_cut_off_or_odd),
+        cmocka_unit_test(test_a_name_that_cannot_be_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

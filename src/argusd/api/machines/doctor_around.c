@@ -129,7 +129,7 @@ void doctor_see_trackers(struct doctor_sight *s)
 {
     const struct settings *set = s->a->settings;
     const struct tracker_sight *ill = NULL;
-    struct strv names = {0};
+    _cleanup_(strv_release) struct strv names = {0};
     size_t n, unseen = 0;
     const struct tracker_sight *v = trackers_seen(s->a->trackers, &n);
     for (size_t i = 0; i < n; i++) {
@@ -139,7 +139,6 @@ void doctor_see_trackers(struct doctor_sight *s)
         strv_add(&names, v[i].name);
     }
     _cleanup_(freep) char *all = n ? strv_join(&names, ", ") : NULL;
-    strv_release(&names);
     if (!set->tracker_wandb && !set->tracker_mlflow && !set->tracker_swanlab)
         doctor_say(s, "trackers", DOCTOR_WELL, "doctor_trackers_none", MESSAGE_NO_ARGS);
     else if (ill)

@@ -10,6 +10,7 @@ import { Icon, type IconName } from "../../kit/icons";
 import { Head, Panel, Text, type Tone } from "../../kit/parts";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
+import { w as opsWord } from "../ops/words";
 import { checkSays, w } from "./words";
 import "./page.css";
 
@@ -81,7 +82,7 @@ export default function Page() {
         <>
             <Head title={w("doctor")} cli="argus doctor">
                 <a class="btn" href="/ops">
-                    {w("plans")}
+                    {opsWord("plans")}
                 </a>
             </Head>
             <div class="cols">

@@ -3,7 +3,6 @@ import { words } from "../../base/words";
 
 export const w = words({
     doctor: ["Doctor", "体检"],
-    plans: ["Plans", "计划"],
     again: ["Look again", "重新检查"],
     all_well: ["nothing is ill", "没有异常"],
     n_ill: ["{0} ill", "{0} 项异常"],

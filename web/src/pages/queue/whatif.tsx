@@ -172,7 +172,7 @@ export function WhatIf(p: { job: JobItem; pools: Pool[]; begin: JobChange | null
     return (
         <section class="whatif act" id="whatif">
             <h2>{w("title")}</h2>
-            <div class="whatif-form">
+            <div class="whatif-form labelled">
                 <label>
                     <span>{t("pool")}</span>
                     <select

@@ -5,6 +5,7 @@ import { lang } from "../../base/prefs";
 import { Blank } from "../../kit/blank";
 import { Head, Panel } from "../../kit/parts";
 import { Table, type Col } from "../../kit/table";
+import { w as opsWord } from "../ops/words";
 import "./page.css";
 import { Blocks, DeedRow, givenNow, StepRow } from "./parts";
 import { allShipped, shipped, type Shipped } from "./shipped";
@@ -32,7 +33,7 @@ function All() {
         <>
             <Head title={w("sops")} sub={w("sub")}>
                 <a class="btn" href="/ops">
-                    {w("plans")}
+                    {opsWord("plans")}
                 </a>
             </Head>
             <div class="cols">

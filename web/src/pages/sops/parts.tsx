@@ -63,7 +63,7 @@ function Values({ of, given }: { of: Value[]; given: Given }) {
     const text = exportsOf(of, given, shell);
     return (
         <div class="sop-values">
-            <div class="sop-fields">
+            <div class="sop-fields labelled">
                 {of.map((v) => (
                     <label key={v.name}>
                         <span>

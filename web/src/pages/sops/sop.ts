@@ -181,10 +181,6 @@ export function sopOf(text: string): Sop {
     return sop;
 }
 
-/** All values that the page asks the operator for. */
-export const valuesOf = (sop: Sop): Value[] =>
-    sop.sections.flatMap((s) => s.lead.flatMap((b) => (b.kind === "values" ? b.of : [])));
-
 /** All of its commands, in their order. */
 export const commandsOf = (sop: Sop): string[] =>
     sop.sections.flatMap((s) => [...s.deeds, ...s.steps.flatMap((x) => x.deeds)].map((d) => d.command));

@@ -9,7 +9,6 @@ export const w = words({
     no_such: ["No such SOP", "没有这份手册"],
     no_such_text: ["This argusd was built without a page of that name.", "此版本的 argusd 中没有这个名字的页面。"],
     all: ["All SOPs", "全部手册"],
-    plans: ["Plans", "计划"],
     only_english: ["There is no Chinese text of this page yet.", "此页暂无中文。"],
     expected: ["What you should see", "应看到的结果"],
     copy: ["Copy", "复制"],

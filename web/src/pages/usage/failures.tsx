@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // failures.tsx - what failures cost: how much of the jobs' time was training, how long a failure takes to repair, and
-// which classes and nodes cost most. A node leads to its page, a class to the jobs that failed by it in that time.
+// which classes and nodes cost most. A node leads to its page; a class, and the figures of both, to the jobs that failed
+// by it in that time.
 import type { ComponentChildren } from "preact";
 import type { RecoveryCost } from "../../made/api";
 import { useAsk } from "../../api/use";
@@ -45,16 +46,11 @@ function cols(of: "class" | "node", period: Period): Col<RecoveryCost>[] {
         {
             key: of,
             title: of === "class" ? w("by_class") : w("by_node"),
-            draw: (c) =>
-                of === "node" ? (
-                    <a class="name cut" href={withQuery("/nodes", { node: c.name })}>
-                        <Text of={c.name ?? "–"} />
-                    </a>
-                ) : (
-                    <a class="name cut" href={jobs(c)}>
-                        <Text of={c.name ?? "–"} />
-                    </a>
-                ),
+            draw: (c) => (
+                <a class="name cut" href={of === "node" ? withQuery("/nodes", { node: c.name }) : jobs(c)}>
+                    <Text of={c.name ?? "–"} />
+                </a>
+            ),
             csv: (c) => c.name,
         },
         {

@@ -57,26 +57,28 @@ export function poolShares(now: UsageSeries[], before: UsageSeries[], weekBefore
         .sort((a, b) => b.capacity - a.capacity);
 }
 
+/** Filters of /jobs: what held slots in that time, the most GPU-hours first. */
+const mostIn = (period: Pick<Period, "from" | "to">) => ({ sort: "-gpu_hours", ...ranIn(period) });
+
 /** Filters of /jobs that show whose hours a part of a pool's bar are; null: no job has them, or no filter says which. */
 export function behindPart(part: Part, pool: string, period: Pick<Period, "from" | "to">) {
     if (!pool) return null; // machines without a label: no job can name them
     if (part === "blocked") return { state: "QUEUED", pool, sort: "-gpus" };
     const isHeld = part === "used" || part === "redone" || part === "held_idle";
-    return isHeld ? { pool, sort: "-gpu_hours", ...ranIn(period) } : null;
+    return isHeld ? { pool, ...mostIn(period) } : null;
 }
 
 /** Filters of /jobs that show which jobs failed by this class and held slots in that time. */
 export const behindClass = (name: string | null, period: Pick<Period, "from" | "to">) => ({
     failure: name ?? undefined,
-    sort: "-gpu_hours",
-    ...ranIn(period),
+    ...mostIn(period),
 });
 
 /** The same of those for whose failure this node may be at fault. */
-export const behindNode = (name: string | null, period: Pick<Period, "from" | "to">) => {
-    const { failure, ...rest } = behindClass(name, period);
-    return { failure_node: failure, ...rest };
-};
+export const behindNode = (name: string | null, period: Pick<Period, "from" | "to">) => ({
+    failure_node: name ?? undefined,
+    ...mostIn(period),
+});
 
 /** The same of those that wait for so many GPUs, the oldest first. */
 export function behindSize({ least, most }: Pick<Waiting, "least" | "most">) {

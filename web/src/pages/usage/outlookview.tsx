@@ -7,8 +7,8 @@ import { num, span, visible } from "../../base/say";
 import { query, setQuery, withQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { Blank, Pending } from "../../kit/blank";
-import { Cli, CopyCsv, Dash, Panel, Seg, shell, Text } from "../../kit/parts";
-import { short } from "../../kit/stack";
+import { Cli, Dash, Panel, Seg, shell, Text } from "../../kit/parts";
+import { short, StackBox } from "../../kit/stack";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import "./outlook.css";
@@ -66,7 +66,6 @@ const w = words({
     what_if: ["With so many nodes more", "增加节点数"],
     what_if_text: ["below 0: fewer", "负数为减少"],
     sides: ["As it is, and with other nodes", "现状与更改节点后"],
-    util: ["GPU use", "GPU 利用率"],
     mean_wait: ["Mean wait", "平均等待"],
     p95: ["P95", "P95"],
     too_large: ["Too large", "规模超限"],
@@ -163,11 +162,11 @@ function Band({ of: p }: { of: ForecastPool }) {
     const picture = pictureOf(p);
     const weeks = weeksOf(p.points);
     if (!picture || !weeks.length) return null;
-    const last = p.points.length - 1;
     return (
-        <div class="stackbox">
-            <div class="row wrap">
-                <div class="legend">
+        <StackBox
+            points={p.points}
+            legend={
+                <>
                     <span>
                         <i class="outlook-key curve" />
                         {w("gpus")}
@@ -180,47 +179,35 @@ function Band({ of: p }: { of: ForecastPool }) {
                         <i class="outlook-key capacity" />
                         {w("capacity")}
                     </span>
-                </div>
-                <span class="grow" />
-                <span class="small dim">{w("unit")}</span>
-                <CopyCsv
-                    head={["day", "gpus", "low", "high"]}
-                    rows={() => p.points.map((x) => [x.at.slice(0, 10), x.gpus, x.low, x.high])}
-                />
-            </div>
-            <div class="stackplot">
-                <div class="stackaxis" aria-hidden="true">
-                    <i>{short(picture.top)}</i>
-                    <i>{short(picture.top / 2)}</i>
-                    <i>0</i>
-                </div>
-                <svg
-                    class="outlook-band"
-                    role="img"
-                    aria-label={w(
-                        "picture",
-                        nameOf(p),
-                        short(weeks[0]!.gpus),
-                        short(weeks.at(-1)!.gpus),
-                        short(p.capacity_gpus),
-                    )}
-                    viewBox="0 0 100 100"
-                    preserveAspectRatio="none"
-                    height="150"
-                >
-                    <polygon class="band" points={picture.band} />
-                    <polyline class="curve" points={picture.curve} />
-                    {p.capacity_gpus > 0 && (
-                        <line class="capacity" x1="0" x2="100" y1={picture.capacity} y2={picture.capacity} />
-                    )}
-                </svg>
-                <div class="axis12 stackfoot" aria-hidden="true">
-                    {[0, Math.round(last / 2), last].map((i) => (
-                        <i>{dayOf(p.points[i]!.at)}</i>
-                    ))}
-                </div>
-            </div>
-        </div>
+                </>
+            }
+            told={w("unit")}
+            csvHead={["day", "gpus", "low", "high"]}
+            csvRow={(x) => [x.at.slice(0, 10), x.gpus, x.low, x.high]}
+            top={picture.top}
+            foot={(x) => dayOf(x.at)}
+        >
+            <svg
+                class="outlook-band"
+                role="img"
+                aria-label={w(
+                    "picture",
+                    nameOf(p),
+                    short(weeks[0]!.gpus),
+                    short(weeks.at(-1)!.gpus),
+                    short(p.capacity_gpus),
+                )}
+                viewBox="0 0 100 100"
+                preserveAspectRatio="none"
+                height="150"
+            >
+                <polygon class="band" points={picture.band} />
+                <polyline class="curve" points={picture.curve} />
+                {p.capacity_gpus > 0 && (
+                    <line class="capacity" x1="0" x2="100" y1={picture.capacity} y2={picture.capacity} />
+                )}
+            </svg>
+        </StackBox>
     );
 }
 
@@ -230,7 +217,7 @@ const sideCols = (): Col<ForecastNodes>[] => [
     { key: "nodes", title: t("nodes"), num: true, width: 72, draw: (x) => <b>{num(x.nodes)}</b>, csv: (x) => x.nodes },
     {
         key: "utilisation",
-        title: w("util"),
+        title: t("util"),
         num: true,
         draw: (x) => (x.utilisation === null ? <Dash /> : `${num(x.utilisation * 100)}%`),
         csv: (x) => x.utilisation,
@@ -296,7 +283,7 @@ function Pool({ of: p, today, asked }: { of: ForecastPool; today: string; asked:
             )}
             {p.capacity_gpus > 0 && (
                 <>
-                    <div class="outlook-asks">
+                    <div class="outlook-asks labelled">
                         <label>
                             <span>{w("what_if")}</span>
                             <input
