@@ -100,7 +100,7 @@ def example(house):
 
 @pytest.fixture(scope="module")
 def made(house, example):
-    for block in ("files", "raw", "base"):
+    for block in ("files", "raw", "base", "verl"):
         example.run(block)
     planned = example.run("plan")
     assert "prepare" in planned and "serve" in planned
@@ -122,14 +122,39 @@ def test_raw_lines_become_an_endpoint(house, example, made):
     example.run("answer")
 
 
-def test_the_endpoint_is_traced_back_to_the_prepared_data_and_on(house, example, made):
+def test_the_endpoint_is_traced_back_to_the_prepared_data(house, example, made):
     said = example.run("whence")
     steps = steps_of(made)
     data = house.get(f"/v1/datasets/{ENDPOINT}-sft")
     assert data["lineage"]["data"] == ["sums-raw@1"]
     for word in (steps["merge"]["job"], steps["train"]["job"], f"{ENDPOINT}-sft@1", data["hash"][:12]):
         assert word in said, (word, said)
-    onward = [line.split()[:3] for line in example.run("onward").splitlines() if line[:2] in ("->", "<-")]
+
+
+def test_the_version_is_traced_back_to_all_that_made_it_and_on(house, example, made):
+    """As `argus model lineage NAME@V` prints it: each link with its name and hash, what validation said of the
+    checkpoint, the run that made it and the service that has it."""
+    steps = steps_of(made)
+    said = house.keep(f"{ENDPOINT}@1.lineage.txt", example.run("onward"))
+    links = [line.split() for line in said.splitlines() if line]
+    train = steps["train"]["job"]
+    (values,) = [c["values"] for c in house.get(f"/v1/jobs/{train}/checkpoints")["checkpoints"] if c["step"] == 8]
+    (verl,) = [s for s in house.get("/v1/snapshots")["snapshots"] if s["name"] == "sums-verl@0.9.1"]
+
+    def short(path):
+        return house.get(f"/v1/{path}")["hash"][:16]
+
+    for link in (
+        ["model", f"{ENDPOINT}@1", short(f"models/{ENDPOINT}@1")],
+        ["merge", steps["merge"]["job"]],
+        ["training", train, "step", "8"],
+        ["eval", "val/loss", f"{values['val/loss']:.6g}"],
+        ["code", "sums-verl@0.9.1", verl["hash"][:16]],
+        ["data", f"{ENDPOINT}-sft@1", short(f"datasets/{ENDPOINT}-sft@1")],
+        ["model", "sums-base@1", short("models/sums-base@1")],
+    ):
+        assert link in links, (link, said)
+    onward = [link[:3] for link in links if link[0] in ("->", "<-")]
     assert ["->", "service", ENDPOINT] in onward and ["<-", "run", made["id"]] in onward, onward
 
 

@@ -12,6 +12,7 @@ import sys
 
 import pytest
 from fakeray import FakeRay
+from preload import needs_compiler
 from programs import PROGRAMS
 from trackerbed import (
     LIB,
@@ -26,6 +27,7 @@ from trackerbed import (
     packages,
     read_back,
 )
+from wallclock import WallClock
 
 from argusd import Argusd, needs_argusd, until
 
@@ -176,6 +178,7 @@ def check_killed(mlflow, trainings):
 
 OWN = "calls: {networks: [127.0.0.0/8]}"  # servers that users name are on this machine
 FAULTS = ("refuse", "hang", "error")
+LONGER_THAN_OWED = 8 * 24 * 3600  # seconds: what is owed for a week is given up
 
 
 def ways_to(port, before, amid, stack):
@@ -363,36 +366,88 @@ sys.exit("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.0
         assert tags["argus.advice"] == view["finding"]["advice"] and status == "FAILED"
 
 
-def test_the_end_of_a_pipeline_is_told(argusd, mlflow):
-    """With the step that decided it, in the runs of its jobs; a retry that ends well says so instead."""
-    job = {"workload": "ray", "entrypoint": "true", **on_mlflow(mlflow.url)}
+def run_pipeline(argusd, url, name):
+    """A run of a pipeline that trains and then ends FAILED, for want of a parameter: (its id, the job that trains)."""
+    job = {"workload": "ray", "entrypoint": "true", **on_mlflow(url)}
     good = {"uses": "check", "needs": ["train"], "with": {"that": "${{ params.ok }}", "else": "too few"}}
     params = {"ok": {"type": "boolean", "default": False}}
-    pipe = {"name": "told", "params": params, "steps": {"train": {"with": job}, "good": good}}
-    assert argusd.call("PUT", "/v1/pipelines/told", pipe, token="user").status == 201
-    run = argusd.call("POST", "/v1/pipelines/told:run", {}, token="user").json()["id"]
+    pipe = {"name": name, "params": params, "steps": {"train": {"with": job}, "good": good}}
+    assert argusd.call("PUT", f"/v1/pipelines/{name}", pipe, token="user").status == 201
+    run = argusd.call("POST", f"/v1/pipelines/{name}:run", {}, token="user").json()["id"]
 
     def over():
         page = argusd.get(f"/v1/pipeline-runs/{run}", token="user")
         return page["ended_at"] and page
 
     page = until(over, "the run is over")
-    trained = next(s["job"] for s in page["steps"] if s["name"] == "train")
+    return run, next(s["job"] for s in page["steps"] if s["name"] == "train")
 
-    def told(end):
-        (found,) = mlflow.runs("proj", trained)
+
+def retry_well(argusd, run, **more):
+    again = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {"params": {"ok": True}, **more}, token="user")
+    assert again.status == 202, again
+
+
+def until_mlflow_says(mlflow, job, end):
+    """(tags, status) of the run there, once it has this end of the pipeline's run."""
+
+    def told():
+        (found,) = mlflow.runs("proj", job)
         tags = {t["key"]: t["value"] for t in found["data"]["tags"]}
         status = found["info"]["status"]
         return tags.get("argus.pipeline_end") == end and status != "RUNNING" and (tags, status)
 
-    tags, status = until(lambda: told("FAILED: good"), "MLflow has the end of the run")
+    return until(told, f"MLflow has the end of the run: {end}")
+
+
+def test_the_end_of_a_pipeline_is_told(argusd, mlflow):
+    """With the step that decided it, in the runs of its jobs; a retry that ends well says so instead."""
+    run, trained = run_pipeline(argusd, mlflow.url, "told")
+    tags, status = until_mlflow_says(mlflow, trained, "FAILED: good")
     assert (tags["argus.pipeline"], tags["argus.pipeline_step"]) == (run, "train")
     assert (tags["argus.state"], status) == ("SUCCEEDED", "FINISHED"), "the job itself ended well"
-    again = argusd.call("POST", f"/v1/pipeline-runs/{run}:retry", {"params": {"ok": True}}, token="user")
-    assert again.status == 202, again
-    tags, status = until(lambda: told("SUCCEEDED"), "MLflow has the end of the retry")
+    retry_well(argusd, run)
+    tags, status = until_mlflow_says(mlflow, trained, "SUCCEEDED")
     assert tags["argus.pipeline"] == run and status == "FINISHED"
     wait_tracker(argusd, trained, "mlflow")
+
+
+@contextlib.contextmanager
+def with_clock(home):
+    """(an argusd, its wall clock)"""
+    clock = WallClock(home)
+    with FakeRay() as ray:
+        argusd = Argusd(home, ray.url, OWN)
+        argusd.env = clock.env()
+        with argusd:
+            yield argusd, clock
+
+
+@needs_compiler
+def test_what_is_owed_once_more_has_a_week_of_its_own(tmp_path, mlflow):
+    """A pipeline's run ends again long after its job: a server that refuses is asked again, over a restart, and given
+    up a week after that end. One more end is told all the same."""
+    with Way(mlflow.port) as way, with_clock(tmp_path) as (argusd, clock):
+        run, trained = run_pipeline(argusd, way.url, "late")
+        until_mlflow_says(mlflow, trained, "FAILED: good")
+        wait_tracker(argusd, trained, "mlflow")
+        clock.jump(LONGER_THAN_OWED)
+        way.how = "refuse"
+        retry_well(argusd, run)
+        wait_tracker(argusd, trained, "mlflow", "owed", problem=True)
+        argusd.stop()
+        asked = way.seen
+        argusd.start()
+        until(lambda: way.seen >= asked + 2, "it is asked once more after a failure")
+        assert wait_tracker(argusd, trained, "mlflow", "owed")["problem"]
+        clock.jump(LONGER_THAN_OWED)
+        assert wait_tracker(argusd, trained, "mlflow", "given_up")["problem"]
+        tags, _ = until_mlflow_says(mlflow, trained, "FAILED: good")
+        assert tags["argus.pipeline"] == run, "nothing of the retry came there"
+        way.how = "pass"
+        retry_well(argusd, run, **{"from": "good"})
+        until_mlflow_says(mlflow, trained, "SUCCEEDED")
+        wait_tracker(argusd, trained, "mlflow")
 
 
 LOGS_ITSELF = """
@@ -454,6 +509,26 @@ def test_the_end_of_a_pipeline_is_told_to_wandb(argusd):
         told = until_wandb_says(wandb, job, "SUCCEEDED")
         assert told["argus_pipeline"]["value"] == run and told["trainer"]["value"] == {"n": 1}, told
         wait_tracker(argusd, job, "wandb")
+
+
+@needs_compiler
+def test_a_job_that_sends_it_and_fails_is_not_begun_for_ever(tmp_path):
+    """Each try of W&B is a job. One that fails is followed by another; after a week the one that fails is the last."""
+    with WandbStand() as wandb, with_clock(tmp_path) as (argusd, clock):
+        put_key(argusd, "WANDB_API_KEY", wandb.KEY)
+        keys = {"wandb": {"enabled": True, "project": "proj"}, "env": {"WANDB_BASE_URL": wandb.url}}
+        wandb.takes_runs.clear()
+        job = argusd.submit(with_packages(argusd, ["-c", LOGS_ITSELF], **keys))
+        first = wait_tracker(argusd, job, "wandb", "syncing")["sync_job"]
+        argusd.stop_job(first)
+        assert wait_tracker(argusd, job, "wandb", "owed", problem=True)["sync_job"] == first
+        clock.jump(LONGER_THAN_OWED)
+        argusd.restart()  # the next try comes at once
+        second = wait_tracker(argusd, job, "wandb", "syncing")["sync_job"]
+        assert second != first
+        argusd.stop_job(second)
+        assert wait_tracker(argusd, job, "wandb", "given_up", problem=True)["sync_job"] == second
+        wandb.takes_runs.set()
 
 
 def test_a_copy_of_wandbs_file_has_its_records(tmp_path, monkeypatch):

@@ -18,12 +18,10 @@ enum { SUBMIT_TRIES = 5, KEY_BYTES = 16 };
 
 static void submission_begin(struct submission *s, const char *name)
 {
-    unsigned char key[KEY_BYTES];
     *s = (struct submission){
         .name = name, .text = BUF_INIT(SUBMISSION_MAX), .sent = BUF_INIT(SUBMISSION_MAX)};
     hash_init();
-    random_bytes(key, sizeof(key));
-    (void)str_hex(key, sizeof(key), s->key);
+    (void)random_hex(KEY_BYTES, s->key);
 }
 
 int submission_compose(struct submission *s, const char *name, const char *text, struct err *err)

@@ -13,7 +13,6 @@
 #include "argusd/figures/figures.h"
 #include "base/digest/hash.h"
 #include "base/log.h"
-#include "base/str.h"
 #include "base/text.h"
 
 /* ---- what a message looks like ---- */
@@ -239,10 +238,8 @@ static void put_events(struct agent *g,
 
 static void new_id(char ret[static AGENT_ID_MAX])
 {
-    unsigned char bytes[12];
-    char hex[2 * sizeof(bytes) + 1];
-    random_bytes(bytes, sizeof(bytes));
-    text_printf_to(ret, AGENT_ID_MAX, "agt_%s", str_hex(bytes, sizeof(bytes), hex));
+    char hex[2 * 12 + 1];
+    text_printf_to(ret, AGENT_ID_MAX, "agt_%s", random_hex(12, hex));
 }
 
 bool agent_batch_make(struct agent *g,

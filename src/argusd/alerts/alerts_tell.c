@@ -19,10 +19,8 @@ enum { ALERT_SAID_MAX = 4096 };
 
 void alerts_new_id(char id[static DELIVERY_ID_MAX])
 {
-    unsigned char bytes[12];
-    char hex[2 * sizeof(bytes) + 1];
-    random_bytes(bytes, sizeof(bytes));
-    text_printf_to(id, DELIVERY_ID_MAX, "msg_%s", str_hex(bytes, sizeof(bytes), hex));
+    char hex[2 * 12 + 1];
+    text_printf_to(id, DELIVERY_ID_MAX, "msg_%s", random_hex(12, hex));
 }
 
 enum telling_state alerts_has_room(const struct alerts *as, const struct delivery_form *form)

@@ -542,9 +542,7 @@ static struct archived *archived_new(const struct archives *as,
                                      unsigned flags,
                                      const char *actor)
 {
-    unsigned char bytes[JOBARCHIVE_TOKEN_BYTES];
     struct archived *x = xcalloc(1, sizeof(*x));
-    random_bytes(bytes, sizeof(bytes));
     *x = (struct archived){.id = xstrdup(job->id),
                            .user = xstrdup(job->user),
                            .project = xstrdup(job->project),
@@ -556,7 +554,7 @@ static struct archived *archived_new(const struct archives *as,
     x->dir = as->p.settings->archive_dir
                  ? xstrdup(as->p.settings->archive_dir)
                  : xasprintf("%s/argus/archive", as->p.settings->shared_root);
-    (void)str_hex(bytes, sizeof(bytes), x->token);
+    (void)random_hex(JOBARCHIVE_TOKEN_BYTES, x->token);
     archived_set_path(x);
     return x;
 }

@@ -454,11 +454,9 @@ int uploads_add(struct uploads *us,
         r = uploads_check_root(us, w->bytes, err);
     if (r < 0)
         return r;
-    unsigned char bytes[10];
     struct upload *u = xcalloc(1, sizeof(*u));
-    random_bytes(bytes, sizeof(bytes));
     u->id[0] = 'u';
-    (void)str_hex(bytes, sizeof(bytes), u->id + 1);
+    (void)random_hex(10, u->id + 1);
     u->user = xstrdup(w->user);
     u->name = xstrdup(w->name);
     u->bytes = w->bytes;

@@ -300,16 +300,13 @@ struct drytrial *drytrial_begin(struct drytrials *ds,
                                 void *arg,
                                 const char **ret_why)
 {
-    unsigned char bytes[6];
-    char hex[2 * sizeof(bytes) + 1];
+    char hex[2 * 6 + 1];
     *ret_why = drytrials_are_full(ds, job->user);
     if (*ret_why)
         return NULL;
     struct drytrial *d = xcalloc(1, sizeof(*d));
-    random_bytes(bytes, sizeof(bytes));
-    (void)str_hex(bytes, sizeof(bytes), hex);
     *d = (struct drytrial){.next = ds->all, .ds = ds, .cb = cb, .arg = arg, .began = clock_mono()};
-    d->id = xasprintf(PREFIX "%s", hex);
+    d->id = xasprintf(PREFIX "%s", random_hex(6, hex));
     d->pool = xstrdup(job->pool);
     d->needs = xstrdup(needs);
     d->plan = (struct trialplan){.settings = plan->settings,

@@ -100,12 +100,11 @@ const struct service_key *service_keys_add(struct service_keys *ks,
                                            usec_t now,
                                            char ret[static TOKEN_TEXT_MAX])
 {
-    unsigned char id[6], hash[HASH_BYTES];
-    char id_text[2 * sizeof(id) + 1], hex[HASH_HEX];
-    random_bytes(id, sizeof(id));
+    unsigned char hash[HASH_BYTES];
+    char id[2 * 6 + 1], hex[HASH_HEX];
     token_make_text(KEY_PREFIX, ret, hash);
     struct service_key *k = xcalloc(1, sizeof(*k));
-    *k = (struct service_key){.id = xstrdup(str_hex(id, sizeof(id), id_text)),
+    *k = (struct service_key){.id = xstrdup(random_hex(6, id)),
                               .service = xstrdup(form->service),
                               .name = xstrdup(str_or(form->name, "")),
                               .user = xstrdup(form->user),

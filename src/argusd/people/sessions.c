@@ -176,17 +176,16 @@ const struct session *sessions_add(struct sessions *ss,
                                    usec_t now,
                                    char ret[static SESSION_TEXT_MAX])
 {
-    unsigned char bytes[32], id[6];
-    char id_text[2 * sizeof(id) + 1], hex[HASH_HEX], said[SESSION_AGENT_MAX];
+    unsigned char bytes[32];
+    char id[2 * 6 + 1], hex[HASH_HEX], said[SESSION_AGENT_MAX];
     sessions_make_room(ss, p->user, now);
     random_bytes(bytes, sizeof(bytes));
-    random_bytes(id, sizeof(id));
     (void)sodium_bin2base64(ret, SESSION_TEXT_MAX, bytes, sizeof(bytes),
                             sodium_base64_VARIANT_URLSAFE_NO_PADDING); /* 43 characters fit */
     sodium_memzero(bytes, sizeof(bytes));
     text_copy(said, agent);
     struct session *k = xcalloc(1, sizeof(*k));
-    k->id = xstrdup(str_hex(id, sizeof(id), id_text));
+    k->id = xstrdup(random_hex(6, id));
     k->user = xstrdup(p->user);
     k->token_id = xstrdup(p->token_id);
     k->hash = xstrdup(hash_sha256_hex(ret, strlen(ret), hex));

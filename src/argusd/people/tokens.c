@@ -175,12 +175,10 @@ const struct token *tokens_add(struct tokens *t,
                                usec_t expires_at,
                                char ret[static TOKEN_TEXT_MAX])
 {
-    unsigned char id[6];
-    char id_text[2 * sizeof(id) + 1];
-    random_bytes(id, sizeof(id));
+    char id[2 * 6 + 1];
     struct token *k = xcalloc(1, sizeof(*k));
     token_make_text("argus_", ret, k->hash);
-    k->id = xstrdup(str_hex(id, sizeof(id), id_text));
+    k->id = xstrdup(random_hex(6, id));
     k->name = xstrdup(name);
     k->user = xstrdup(user);
     k->role = role;

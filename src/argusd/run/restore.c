@@ -12,7 +12,6 @@
 #include "base/digest/seal.h"
 #include "base/log.h"
 #include "base/order/place.h"
-#include "base/str.h"
 #include "base/text.h"
 
 struct restore {
@@ -142,9 +141,7 @@ static void restore_on_entry_row(const struct store_entry *row, void *arg)
 
 static void make_instance(struct restore *r)
 {
-    unsigned char bytes[16];
-    random_bytes(bytes, sizeof(bytes));
-    (void)str_hex(bytes, sizeof(bytes), r->instance);
+    (void)random_hex(16, r->instance);
     store_put_meta(r->api->store, "instance", r->instance);
 }
 

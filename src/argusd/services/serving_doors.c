@@ -40,13 +40,11 @@ struct service_gate {
 /* Made once, kept where no job reads; the gates read a copy of it on the shared root. */
 static int doors_open_key(struct serving *sv, struct err *err)
 {
-    unsigned char bytes[KEY_BYTES];
     _cleanup_(freep) char *path = xasprintf("%s/serve.key", sv->a->settings->state_dir);
     _cleanup_(buf_release) struct buf text = BUF_INIT(SERVICE_KEY_MAX);
     int r = file_read(path, &text, err);
     if (r == -ENOENT) {
-        random_bytes(bytes, sizeof(bytes));
-        (void)str_hex(bytes, sizeof(bytes), sv->key);
+        (void)random_hex(KEY_BYTES, sv->key);
         return file_write(path, sv->key, strlen(sv->key), 0600, FILE_SYNC, err);
     }
     if (r < 0)

@@ -200,13 +200,11 @@ static void simulations_make_room(struct simulations *ss, const char *user)
 
 struct simulated *simulations_add(struct simulations *ss, const struct simulated *asked, usec_t now)
 {
-    unsigned char bytes[5];
-    char hex[2 * sizeof(bytes) + 1];
+    char hex[2 * 5 + 1];
     struct simulated *s = xcalloc(1, sizeof(*s));
     simulations_make_room(ss, asked->user);
     field_copy(&simulated_table, s, asked);
-    random_bytes(bytes, sizeof(bytes));
-    s->id = xasprintf("sim-%s", str_hex(bytes, sizeof(bytes), hex));
+    s->id = xasprintf("sim-%s", random_hex(5, hex));
     s->state = SIMULATED_WAITING;
     s->created_at = now;
     simulations_put(ss, s);

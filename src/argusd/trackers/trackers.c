@@ -68,6 +68,7 @@ static const struct field run_rows[] = {
     RUN("tries", FIELD_INT32, tries, .flags = FIELD_STORED),
     RUN("started_at", FIELD_TIME, started_at, .flags = FIELD_STORED),
     RUN("ended_at", FIELD_TIME, ended_at, .flags = FIELD_STORED),
+    RUN("owed_at", FIELD_TIME, owed_at, .flags = FIELD_STORED),
 };
 #undef RUN
 const struct field_table tracker_run_table = FIELD_TABLE("TrackerRun", run_rows, tracker_run);
@@ -311,6 +312,7 @@ static void run_ended(struct tracker_run *r, enum tracker_end end, usec_t at)
     bool is_whole = r->kind == TRACKER_TENSORBOARD || r->mode == TRACKER_ONLINE;
     r->end = (int)end;
     r->ended_at = at;
+    r->owed_at = clock_wall();
     r->state = has_server(r) ? TRACKER_OWED : is_whole ? TRACKER_COMPLETE : TRACKER_KEPT;
     if (r->kind == TRACKER_WANDB && r->mode == TRACKER_NONE)
         r->state = TRACKER_KEPT; /* the spec wants it disabled */
@@ -356,10 +358,20 @@ void trackers_act(struct trackers *ts, const struct live *l)
         }
 }
 
+/* It is owed for so long that a failure is the last one. */
+static bool run_is_late(const struct tracker_run *r)
+{
+    usec_t since = r->owed_at ? r->owed_at : r->ended_at;
+    return clock_wall() > since + OWED_GIVE_UP;
+}
+
 static void sync_ended(struct tracker_run *r, const struct job *j)
 {
     bool done = j->state == JOB_SUCCEEDED;
-    r->state = done && !r->is_more ? TRACKER_COMPLETE : TRACKER_OWED;
+    if (done && !r->is_more)
+        r->state = TRACKER_COMPLETE;
+    else
+        r->state = !done && run_is_late(r) ? TRACKER_GIVEN_UP : TRACKER_OWED;
     set_str(&r->why, done ? NULL : "the job that sends it has failed");
     r->tries++;
     r->after = clock_mono() + (done ? 0 : OWED_MOST);
@@ -393,9 +405,10 @@ void trackers_tell_pipeline(struct trackers *ts,
         set_str(&r->pipeline, run);
         set_str(&r->pipeline_step, step);
         set_str(&r->pipeline_end, end);
+        r->owed_at = clock_wall();
         /* What is sent now may be without this; the order of a job is made after its talk. */
         r->is_more = r->kind == TRACKER_WANDB ? r->state == TRACKER_SYNCING : r->talk != NULL;
-        if (r->state == TRACKER_COMPLETE) {
+        if (r->state == TRACKER_COMPLETE || r->state == TRACKER_GIVEN_UP) {
             r->state = TRACKER_OWED;
             r->tries = 0;
             r->after = 0;
@@ -414,7 +427,7 @@ static void run_failed(struct tracker_run *r, const char *why)
         log_warn("trackers", "%s does not have all of attempt %d yet: %s job=%s",
                  tracker_kind_to_string((enum tracker_kind)r->kind), r->attempt, why, r->job);
     set_str(&r->why, why);
-    if (clock_wall() > r->ended_at + OWED_GIVE_UP)
+    if (run_is_late(r))
         r->state = TRACKER_GIVEN_UP;
     run_save(r);
 }

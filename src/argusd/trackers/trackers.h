@@ -53,8 +53,8 @@ void trackers_act(struct trackers *ts, const struct live *l);
 void trackers_ended(struct trackers *ts, const struct live *l);
 
 /* The run of a pipeline that this job was a step of is over, within the open batch. It is written
- * to the runs of the job in MLflow and W&B, to those of W&B by one more job of the user for each;
- * end: "FAILED: eval". */
+ * to the runs of the job in MLflow and W&B, to those of W&B by one more job of the user for each,
+ * and tried for 7 days from now on, also of a run that was given up; end: "FAILED: eval". */
 void trackers_tell_pipeline(struct trackers *ts,
                             const char *job,
                             const char *run,

@@ -79,15 +79,14 @@ struct changes {
 
 struct changes *changes_new(struct api *a)
 {
-    unsigned char seed[16], boot[8];
+    unsigned char seed[16];
     struct changes *c = xcalloc(1, sizeof(*c));
     random_bytes(seed, sizeof(seed));
-    random_bytes(boot, sizeof(boot));
     c->a = a;
     c->marks = map_new(seed);
     for (int t = 0; t < CHANGE_TOPICS; t++)
         c->newest[t] = map_new(seed);
-    (void)str_hex(boot, sizeof(boot), c->boot);
+    (void)random_hex(8, c->boot);
     (void)uv_timer_init(a->loop, &c->timer); /* cannot fail, as below */
     c->timer.data = c;
     c->is_open = true;

@@ -123,6 +123,16 @@ void random_bytes(void *p, size_t n)
     randombytes_buf(p, n);
 }
 
+char *random_hex(size_t n, char *ret)
+{
+    unsigned char bytes[HASH_BYTES];
+    assert(n <= sizeof(bytes));
+    random_bytes(bytes, n);
+    (void)str_hex(bytes, n, ret);
+    sodium_memzero(bytes, sizeof(bytes)); /* those of a key stay nowhere else */
+    return ret;
+}
+
 void hash_hmac(const void *key,
                size_t key_n,
                const void *p,

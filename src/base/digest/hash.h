@@ -30,6 +30,9 @@ uint64_t hash_keyed(const unsigned char seed[static 16], const void *p, size_t n
 /* Constant-time: 0 when equal. */
 int hash_compare(const void *a, const void *b, size_t n);
 void random_bytes(void *p, size_t n);
+/* n random bytes, HASH_BYTES at most, in lower-case hex: an id, or a key. ret holds 2n + 1. Returns
+ * ret. */
+char *random_hex(size_t n, char *ret);
 /* HMAC-SHA-256 with a key of any length. */
 void hash_hmac(const void *key,
                size_t key_n,

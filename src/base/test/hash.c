@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256 at once and in pieces. */
+/* SHA-256 at once and in pieces; random bytes in hex. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,10 +70,27 @@ static void test_large_pieces(void **state)
     free(text);
 }
 
+/* It is as long as was asked for, not a byte more is written, and each time it is another one. */
+static void test_random_hex(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n <= HASH_BYTES; n++) {
+        char one[HASH_HEX + 1], other[HASH_HEX];
+        one[2 * n + 1] = '!';
+        assert_ptr_equal(random_hex(n, one), one);
+        assert_int_equal(strlen(one), 2 * n);
+        assert_int_equal(strspn(one, "0123456789abcdef"), 2 * n);
+        assert_int_equal(one[2 * n + 1], '!');
+        if (n >= 8)
+            assert_string_not_equal(one, random_hex(n, other));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_pieces),
-                                       cmocka_unit_test(test_large_pieces)};
+                                       cmocka_unit_test(test_large_pieces),
+                                       cmocka_unit_test(test_random_hex)};
     hash_init();
     return cmocka_run_group_tests_name("base/hash", tests, NULL, NULL);
 }
