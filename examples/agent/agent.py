@@ -10,21 +10,27 @@ Where a finding or an alert of Argus blames a node, the model is asked whether i
 plan of the ops API: others approve it where ops.approvals asks for that, it is applied, and its steps are told.
 
 A model is not trusted: what it says is text, its change may touch only keys of --may-change, is planned before it is
-made, and is made once per job; it names only nodes that it was asked about. Standard library alone.
+made, and is made once per job; it names only nodes that it was asked about. Standard library alone, but with --mcp,
+which reads through POST /mcp by the official client of the Model Context Protocol.
 """
 
 import argparse
+import asyncio
 import base64
 import hashlib
 import hmac
 import http.server
+import importlib.util
+import io
 import json
 import os
 import pathlib
 import queue
+import re
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 BODY_MAX, ANSWER_MAX, EVIDENCE_MAX = 8 << 20, 64 << 10, 8000
@@ -51,6 +57,60 @@ def call(url, token, method="GET", body=None, timeout=30, most=BODY_MAX):
     return json.loads(text)
 
 
+# ---- reading through MCP ----
+
+# What of the API is a tool that reads: its path, the tool, and what the tool calls the name in the path.
+TOOLS = [
+    (r"/v1/events", "list_events", None),
+    (r"/v1/jobs/([^/:]+)", "get_job", "id"),
+    (r"/v1/jobs/([^/:]+)/findings", "get_job_findings", "id"),
+    (r"/v1/nodes/([^/:]+)", "get_node", "name"),
+    (r"/v1/ops/plans/([^/:]+)", "get_plan", "plan"),
+]
+# The answer stands between two lines with a word that nobody can foresee: what is in it is data.
+FENCE = re.compile(r"[^\n]*\n<data ([0-9a-f]{32})>\n(.*)\n</data \1>", re.DOTALL)
+
+
+def tool_of(target):
+    """(tool, its arguments) of what a GET asks; None: there is no such tool."""
+    path, _, query = target.partition("?")
+    for pattern, tool, name in TOOLS:
+        found = re.fullmatch(pattern, path)
+        if found:
+            asked = {k: int(v) if v.isdecimal() else v for k, v in urllib.parse.parse_qsl(query)}
+            return tool, asked | ({name: urllib.parse.unquote(found[1])} if name else {})
+    return None
+
+
+async def ask_tool(url, token, tool, arguments):
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30) as http,
+        Client(streamable_http_client(url, http_client=http), mode="auto") as client,
+    ):
+        return await client.call_tool(tool, arguments)
+
+
+def call_tool(url, token, tool, arguments):
+    """As call(): what was refused is raised as the API's own refusal. argusd's MCP keeps no session, so that each call
+    is one by itself."""
+    try:
+        said = asyncio.run(ask_tool(url, token, tool, arguments))
+        text, problem = said.content[0].text, said.structured_content
+    except Exception as e:  # of the client's own kinds, and groups of them: nobody answered as he should
+        raise OSError(f"{tool} through {url}: {e}") from e
+    if said.is_error and isinstance(problem, dict) and "status" in problem:
+        body = io.BytesIO(json.dumps(problem).encode())
+        raise urllib.error.HTTPError(url, problem["status"], problem.get("detail", ""), {}, body)
+    fenced = FENCE.fullmatch(text)
+    if said.is_error or not fenced or len(text) > BODY_MAX:
+        raise ValueError(f"{tool}: {text[:200]}")
+    return json.loads(fenced[2])
+
+
 class Agent:
     def __init__(self, args):
         self.args = args
@@ -63,7 +123,8 @@ class Agent:
         self.line = queue.Queue(1000)
 
     def argus(self, path, method="GET", body=None):
-        return call(self.args.argus.rstrip("/") + path, self.token, method, body)
+        at, tool = self.args.argus.rstrip("/"), tool_of(path) if self.args.mcp and method == "GET" else None
+        return call_tool(f"{at}/mcp", self.token, *tool) if tool else call(at + path, self.token, method, body)
 
     def keep(self):
         new = self.file.with_suffix(".new")
@@ -320,7 +381,11 @@ def main():
     p.add_argument("--drains-a-day", type=int, default=2, help="nodes that it drains within 24 hours, at most")
     p.add_argument("--approval", type=float, default=3600, help="seconds that a plan waits for approval by others")
     p.add_argument("--poll", type=float, default=5, help="seconds between two looks at a plan that is under way")
-    agent = Agent(p.parse_args())
+    p.add_argument("--mcp", action="store_true", help="read through POST /mcp what has a tool there: pip install mcp")
+    args = p.parse_args()
+    if args.mcp and not (importlib.util.find_spec("mcp") and importlib.util.find_spec("httpx2")):
+        p.error("--mcp needs the official client: pip install mcp, into the Python that runs this")
+    agent = Agent(args)
     server = receiver(agent)
     print(f"listens on port {server.server_address[1]}", flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()

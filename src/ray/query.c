@@ -197,7 +197,7 @@ struct ray_call *ray_find_supervisor(struct ray_client *rc,
 {
     struct ray_call *call = call_new(rc, finish_supervisor, arg);
     call->cb.supervisor = cb;
-    call->id = xasprintf("_ray_internal_job_actor_%s", submission_id);
+    call->id = xasprintf(RAY_SUPERVISOR "%s", submission_id);
     _cleanup_(freep) char *name = call_escape(call->id);
     _cleanup_(freep) char *path = xasprintf("/api/v0/actors?" LIMIT FILTER("name", IS, "%s"), name);
     send_get(call, path, rc->list_reply_max_bytes);

@@ -137,7 +137,9 @@ typedef void (*ray_delete_f)(enum ray_delete_outcome outcome, const struct err *
  * Never use the id again. */
 struct ray_call *ray_delete_job(struct ray_client *rc, const char *id, ray_delete_f cb, void *arg);
 
-/* The actor that watches a submission: FOUND with a live one; NOT_FOUND with none or a dead
+/* The name of the actor that watches a submission: this, and the submission's id. */
+#define RAY_SUPERVISOR "_ray_internal_job_actor_"
+/* That actor: FOUND with a live one; NOT_FOUND with none or a dead
  * one. A job PENDING for long with NOT_FOUND here is an orphan that nothing will ever start. */
 typedef void (*ray_supervisor_f)(enum ray_found found,
                                  const struct ray_actor *actor,

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole loop with examples/agent: alert, analysis by a model, opinion, plan, approval, apply, verify; of a job that
-is retried, and of a node that is drained. The model is a server in the place of one that speaks OpenAI's form."""
+is retried, and of a node that is drained. The model is a server in the place of one that speaks OpenAI's form.
 
+Once more it reads through POST /mcp by the official client, which has an environment: `tools/setup/setup mcp`."""
+
+import contextlib
+import http.server
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 
+import pytest
 from agentbed import agent_house
 from ports import free_port
 from ranks import tell
+from raybed import env_path
 from receiver import KEY, Receiver, chat
 from test_argusd_metrics import Training
 
@@ -39,10 +46,10 @@ def answers(cause, patch, node=None):
 class Running:
     """The example as a process of its own."""
 
-    def __init__(self, home, argusd, model, port, *more, apply=True):
+    def __init__(self, home, argusd, model, port, *more, apply=True, url=None, python=sys.executable):
         env = {**os.environ, "ARGUS_TOKEN": argusd.tokens["admin"], "ARGUS_AGENT_KEY": "whsec_" + KEY}
         openai, self.file = f"http://127.0.0.1:{model.port}/v1", home / "agent.json"
-        argv = [sys.executable, AGENT, "--argus", argusd.url, "--openai", openai, "--port", str(port), "--poll", "0.2",
+        argv = [python, AGENT, "--argus", url or argusd.url, "--openai", openai, "--port", str(port), "--poll", "0.2",
                 "--state", str(self.file), *(["--apply"] if apply else []), *more]  # fmt: skip
         self.log = home / "agent.log"
         with open(self.log, "ab") as log:
@@ -255,3 +262,88 @@ def test_a_slow_machine_runs_empty_and_its_alert_is_acknowledged(tmp_path):
             page = until(lambda: (a := argusd.get(f"/v1/alerts/{alert['id']}"))["acked_by"] and a, "it says so")
             assert page["ack_note"].startswith(f"plan {plan} to drain node w1 is done: ")
             assert argusd.get("/v1/nodes/w1")["want"] == "drained" and len(plans(argusd)) == 1
+
+
+# ---- reading through MCP ----
+
+
+class Tap(http.server.ThreadingHTTPServer):
+    """Stands before argusd and hands on what is asked; keeps (method, path), and which tools were called."""
+
+    daemon_threads = True
+
+    def __init__(self, argusd):
+        super().__init__(("127.0.0.1", 0), HandOn)
+        self.argusd, self.asked, self.tools = argusd, [], []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
+class HandOn(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def hand_on(self):
+        body, path = self.rfile.read(int(self.headers.get("Content-Length") or 0)), self.path.partition("?")[0]
+        self.server.asked.append((self.command, path))
+        message = json.loads(body) if path == "/mcp" and body else {}
+        if message.get("method") == "tools/call":
+            self.server.tools.append(message["params"]["name"])
+        left = ("host", "content-length", "connection", "accept-encoding")
+        head = {k: v for k, v in self.headers.items() if k.lower() not in left}
+        with contextlib.closing(self.server.argusd.open()) as c:
+            c.request(self.command, self.path, body or None, head)
+            reply = c.getresponse()
+            text = reply.read()
+        self.send_response(reply.status)
+        if kind := reply.getheader("Content-Type"):
+            self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = do_DELETE = hand_on  # noqa: N815
+
+    def log_message(self, *_):
+        pass
+
+
+REFUSED = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import agent
+try:
+    agent.call_tool(sys.argv[2], sys.argv[3], "get_job", {"id": "none"})
+except agent.urllib.error.HTTPError as e:
+    print(e.code, json.loads(e.read())["detail"])
+try:
+    agent.call_tool("http://127.0.0.1:9/mcp", sys.argv[3], "get_job", {"id": "none"})
+except OSError as e:
+    print(str(e).split(": ")[0])
+"""
+
+
+def test_the_same_loop_reads_through_mcp(tmp_path):
+    env, at = env_path("mcp"), Address()
+    if env is None:
+        pytest.skip("the environment 'mcp' is not built: tools/setup/setup mcp")
+    python = env / "bin/python"
+    with Receiver() as model, agent_house(tmp_path, at, "admin") as argusd, Tap(argusd) as tap:
+        model.answer = answers("COLUMN is missing", {"env": {"COLUMN": "prompt"}})
+        with Running(tmp_path, argusd, model, at.port, "--mcp", url=tap.url, python=python):
+            job = argusd.submit(FAILS)
+            argusd.wait_state(job, "FAILED")
+            said = until(lambda: opinions(argusd, job), "the agent says why")[0]
+            assert said["cause"] == "COLUMN is missing"
+            assert "COLUMN is not set" in json.loads(model.got[0][2])["messages"][1]["content"]
+            until(lambda: len(opinions(argusd, job)) == 2, "it has made the change and looked at its end")
+        assert {"list_events", "get_job_findings"} <= set(tap.tools), tap.tools
+        read = {path for method, path in tap.asked if method == "GET" and path.startswith("/v1/")}
+        assert {path for path in read if not path.startswith("/v1/alerts/")} == set(), "what has a tool is read by it"
+        assert ("POST", f"/v1/jobs/{job}:retry") in tap.asked, "what it does it asks of the API"
+        argv = [python, "-B", "-c", REFUSED, AGENT.parent, f"{argusd.url}/mcp", argusd.tokens["admin"]]
+        done = subprocess.run(argv, capture_output=True, text=True)
+        assert done.stdout.splitlines() == ["404 no job 'none'", "get_job through http://127.0.0.1:9/mcp"], done

@@ -88,6 +88,7 @@ ROUTES = {
     "GET /v1/receivers": ("/v1/receivers", TOKEN, None),
     "POST /v1/receivers/{receiver}:test": ("/v1/receivers/none:test", ADMIN, None),
     "GET /v1/doctor": ("/v1/doctor", ADMIN, None),
+    "GET /v1/remedies": ("/v1/remedies", TOKEN, None),
     "GET /v1/nodes": ("/v1/nodes", TOKEN, None),
     "POST /v1/nodes": ("/v1/nodes", ADMIN, {}),
     "GET /v1/nodes/{name}": ("/v1/nodes/none", TOKEN, None),

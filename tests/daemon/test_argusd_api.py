@@ -222,6 +222,7 @@ ROUTES = {
     ("DELETE", "/v1/alert_rules/{rule}"): ("/v1/alert_rules/MADE_RULE", None),
     ("GET", "/v1/receivers"): ("/v1/receivers", None),
     ("GET", "/v1/doctor"): ("/v1/doctor", None),
+    ("GET", "/v1/remedies"): ("/v1/remedies", None),
     ("POST", "/v1/receivers/{receiver}:test"): ("/v1/receivers/ops:test", None),
     ("GET", "/v1/uploads"): ("/v1/uploads", None),
     ("POST", "/v1/uploads"): ("/v1/uploads", {"name": "x", "bytes": 3}),

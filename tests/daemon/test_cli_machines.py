@@ -163,7 +163,10 @@ def test_drain_and_its_choices(server, argus):
     server.replies["POST", "/v1/nodes/node-7:drain"] = [(202, node(state="draining"))]
     assert argus("node", "drain", "node-7").stdout == "node-7 draining\n"
     argus("node", "drain", "node-7", "--deadline", "2h", "--then", "restart")
-    assert sent(server) == [{"then": "wait"}, {"then": "restart", "deadline": 7200}]
+    argus("node", "drain", "node-7", "--stop-foreign")
+    assert sent(server) == [
+        {"then": "wait"}, {"then": "restart", "deadline": 7200}, {"then": "wait", "stop_foreign": True},
+    ]  # fmt: skip
     assert "needs a deadline" in argus("node", "drain", "node-7", "--then", "stop", code=2).stderr
 
 
@@ -187,7 +190,8 @@ def test_rm_returns_when_it_is_gone(server, argus):
     server.replies["GET", "/v1/nodes/node-7"] = [(200, node(state="offline")), (404, {"code": "not_found"})]
     assert argus("node", "rm", "node-7").stdout == "node-7 removed\n"
     argus("node", "rm", "--force", "node-7")
-    assert sent(server) == [None, {"force": True}]
+    argus("node", "rm", "--force", "--stop-foreign", "node-7")
+    assert sent(server) == [None, {"force": True}, {"force": True, "stop_foreign": True}]
 
 
 def test_rm_of_a_machine_in_use(server, argus):
@@ -342,7 +346,8 @@ def test_cluster_down_names_what_would_end_and_asks(server, argus):
     p = argus("cluster", "down", code=2)
     assert "grpo-1 alice RUNNING" in p.stderr and "add -y" in p.stderr and sent(server) == []
     argus("cluster", "down", "-y")
-    assert sent(server) == [{"stop_jobs": True}]
+    argus("cluster", "down", "-y", "--stop-foreign")
+    assert sent(server) == [{"stop_jobs": True}, {"stop_jobs": True, "stop_foreign": True}]
 
 
 def test_file_of_machines_that_the_readme_names_is_a_list_of_specs():

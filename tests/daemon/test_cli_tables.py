@@ -65,6 +65,8 @@ TABLES = {
     "noun/work/notebook.c:NOTEBOOKS": ("notebook ls", "REASON"),
     "noun/machine/doctor.c:DOCTOR_OWN": ("doctor", "REASON"),
     "noun/machine/ops.c:PLANS": ("ops ls", None),
+    "noun/machine/ops.c:REMEDIES": ("ops remedies", None),
+    "noun/machine/ops.c:REMEDY_ACTS": ("ops remedies", None),
     "noun/work/pipe.c:PIPELINES": ("pipe ls", None),
     "noun/work/pipe.c:RUNS": ("pipe runs", None),
     "noun/past/report.c:POOL_COLUMNS": ("report gpu --by pool", None),
@@ -86,7 +88,8 @@ TABLES = {
 # A part of a page that has other lines, or made of files that are there: not printed here.
 OF_A_PAGE = {
     *("model/entry.c:ENTRY_USER_COLUMNS",),
-    *("machine/drainview.c:DRAINVIEW_JOBS", "noun/machine/cluster.c:PAIRS", "noun/machine/doctor.c:DOCTOR_COLUMNS"),
+    *("machine/drainview.c:DRAINVIEW_JOBS", "machine/drainview.c:DRAINVIEW_FOREIGN"),
+    *("noun/machine/cluster.c:PAIRS", "noun/machine/doctor.c:DOCTOR_COLUMNS"),
     *("noun/past/forecast.c:FORECAST_COLUMNS", "noun/past/forecast.c:WEEK_COLUMNS"),
     *("noun/past/forecast.c:SIDE_COLUMNS", "noun/work/pipe.c:STEPS", "noun/work/pipe.c:PLANNED"),
     "noun/work/service.c:REPLICAS",

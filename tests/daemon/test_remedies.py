@@ -170,14 +170,17 @@ def test_each_remedy_is_described():
 # ---- argusd ----
 
 SSH = """#!/bin/sh
-# The machine is this one. Looks and remedies are run; a probe finds nobody, so that no Ray is ever started here.
+# The machine is this one. Looks and remedies are run, remedies not before `hold` is away; a probe finds nobody, so that
+# no Ray is ever started here.
 script=$(mktemp {home}/script.XXXXXX) && cat >"$script"
 kind=$(grep -m 1 -o '^# [a-z_]*[.]sh' "$script")
 echo "$kind" >>{home}/asked
 case $kind in
-"# raylet.sh" | "# remedycall.sh") exec sh -s <"$script" ;;
+"# raylet.sh") ;;
+"# remedycall.sh") while [ -e {home}/hold ]; do sleep 0.1; done ;;
 *) exit 255 ;;
 esac
+exec sh -s <"$script"
 """
 
 
@@ -188,6 +191,7 @@ class Mender(Argusd):
         nodes = more.pop("nodes", "")
         remedies = f"remedies: {json.dumps(more)}" if more else ""
         super().__init__(home, ray.url, f"nodes: {{look_every: 1s{nodes}}}\n{remedies}")
+        self.ray = ray
         self.temp = home / "sessions"
         (home / "bin").mkdir()
         (home / "bin/ssh").write_text(SSH.format(home=home))
@@ -244,6 +248,20 @@ class Mender(Argusd):
 
     def node(self):
         return self.get("/v1/nodes/h2")
+
+    def acts(self, **how):
+        """The newest first."""
+        return self.get("/v1/remedies", **how)["acts"]
+
+    def remedy(self, name):
+        (one,) = [r for r in self.get("/v1/remedies")["remedies"] if r["remedy"] == name]
+        return one
+
+    def argus(self, *words):
+        env = {"ARGUS_URL": self.url, "ARGUS_TOKEN": self.tokens["viewer"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        done = subprocess.run([PROGRAMS["argus"], *words], env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done
+        return done.stdout
 
 
 @contextlib.contextmanager
@@ -314,6 +332,7 @@ def test_off_is_off(tmp_path):
             looks = a.asked("raylet.sh")
             until(lambda: a.asked("raylet.sh") >= looks + 3, "it is seen again and again")
             assert lives(stray) and not a.told("node_remedy") and not a.asked("remedycall.sh")
+            assert a.acts() == [] and [a.remedy(r)["on"] for r in ("raylet", "dead_sessions")] == [False, True]
         a.raylet_process.kill()
         n = until(lambda: (n := a.node())["reason"]["code"] == "raylet_rests" and n, "its raylet is missed")
         assert n["state"] == "offline" and "remedies.raylet is off" in n["reason"]["text"], n
@@ -333,17 +352,23 @@ def test_a_raylet_that_dies_is_started_again_until_the_limit(tmp_path):
         (why,) = until(lambda: a.told("node_remedy"), "it is told")
         assert "1 of at most 12" in why["text"], why
         until(lambda: a.asked("probe.sh"), "it is to be started")
+        (act,) = a.acts()
+        assert (act["remedy"], act["outcome"], act["found"]) == ("raylet", "under_way", None), act
         # As after the twelfth within the hour.
         a.stop()
         (tmp_path / "asked").unlink()
         with a.database() as db, db:
             row = a.row(db)
             row |= {"code": "raylet_died", "text": "{}", "remedies": " ".join([row["remedies"]] * 12)}
+            row["may_run"] = False  # or a new argusd takes the h2 that the fake Ray lists for what it started
             a.put_row(db, row)
         a.start()
         n = until(lambda: (n := a.node())["reason"]["code"] == "raylet_rests" and n, "it rests")
         assert "12 times within an hour" in n["reason"]["text"], n
         assert not a.asked("probe.sh") and len(a.told("node_remedy")) == 1
+        (act,) = a.acts()
+        assert act["outcome"] == "failed", "its raylet rests"
+        assert a.remedy("raylet")["nodes"] == [{"node": "h2", "acts": 12, "leave": "spent"}]
         # Whoever asks for a look gets one.
         assert a.call("POST", "/v1/nodes/h2:check", {}).status == 200
         assert a.asked("probe.sh") == 1
@@ -367,3 +392,74 @@ def test_a_full_disk_is_cleared_of_dead_sessions(tmp_path):
         looks = a.asked("raylet.sh")
         until(lambda: a.asked("raylet.sh") >= looks + 3, "it is still full")
         assert len(a.told("node_remedy")) == 1 and a.asked("remedycall.sh") == 1  # it rests
+
+
+# ---- what it did, for people ----
+
+
+def check_command(a):
+    """What `argus ops remedies` says of the act on h2."""
+    said = a.argus("ops", "remedies", "--node", "h2", "--from", "2d")
+    for row in (["stray_process", "on", "12", "30s", "h2 1"], ["dead_sessions", "off", "remedies.dead_sessions"]):
+        (line,) = [x for x in said.splitlines() if x.startswith(row[0])]
+        assert all(word in line for word in row), said
+    assert [x for x in said.splitlines() if "h2" in x and "done" in x and "stray_process" in x], said
+    assert json.loads(a.argus("ops", "remedies", "-o", "json"))["acts"][0]["node"] == "h2"
+
+
+@needs_argusd
+def test_what_was_put_right_is_listed(tmp_path):
+    with mender(tmp_path, dead_sessions="off") as (a, mark):
+        assert a.call("POST", "/v1/users", {"name": "bob"}).status == 201
+        a.tokens["bob"] = a.call("POST", "/v1/tokens", {"user": "bob"}).json()["token"]
+        over = a.submit("true")
+        a.wait_over(over)
+        with process(ARGUS_MARK=mark, ARGUS_JOB_ID=over):
+            a.in_from_now(**{over: 1})
+            (act,) = until(lambda: (v := a.acts()) and v[0]["outcome"] == "done" and v, "it is told what came of it")
+        assert (act["remedy"], act["node"], act["why"]["code"]) == ("stray_process", "h2", "remedy_stray_process")
+        assert over in act["why"]["text"] and over in act["found"]["text"] and act["at"] <= act["ended_at"], act
+        page = a.get("/v1/remedies")
+        assert [(r["remedy"], r["key"], r["on"], r["limit"], r["rest"]) for r in page["remedies"]] == [
+            ("stray_process", "remedies.stray_process", True, 12, "30s"),
+            ("dead_sessions", "remedies.dead_sessions", False, 6, "600s"),
+            ("raylet", "remedies.raylet", True, 12, "0s"),
+        ]
+        (where,) = page["remedies"][0]["nodes"]
+        assert (where["node"], where["acts"]) == ("h2", 1) and where["leave"] != "spent" and page["cut"] is False
+        assert page["remedies"][2]["nodes"] == []
+
+        (hidden,) = a.acts(token="bob")
+        assert hidden["outcome"] == "done" and over not in json.dumps(hidden), "bob does not see that job"
+        other = a.get("/v1/remedies?node=h9")
+        assert other["acts"] == [] and [r["nodes"] for r in other["remedies"]] == [[], [], []]
+        assert a.call("GET", "/v1/remedies?from=5").status == 400, "a span has a unit"
+        check_command(a)
+
+
+@needs_argusd
+def test_an_act_that_a_restart_cut_off_is_broken_off(tmp_path):
+    with mender(tmp_path) as (a, mark):
+        over = a.submit("true")
+        a.wait_over(over)
+        (tmp_path / "hold").write_text("")
+        with process(ARGUS_MARK=mark, ARGUS_JOB_ID=over) as stray:
+            a.in_from_now(**{over: 1})
+            until(lambda: a.asked("remedycall.sh"), "it has begun")
+            (act,) = a.acts()
+            assert (act["outcome"], act["ended_at"], act["found"]) == ("under_way", None, None), act
+            a.restart()
+            assert a.acts()[-1]["outcome"] == "broken_off" and lives(stray)
+            (tmp_path / "hold").unlink()
+
+
+@needs_argusd
+def test_the_start_of_a_raylet_is_done_once_ray_lists_it(tmp_path):
+    with mender(tmp_path) as (a, _):
+        a.in_from_now()
+        until(lambda: a.asked("raylet.sh"), "it is looked at")
+        a.raylet_process.kill()
+        until(lambda: a.told("node_remedy"), "it is to be started again")
+        a.restart()  # a new one does not know that the h2 which the fake Ray lists is the raylet that died
+        act = until(lambda: next((x for x in a.acts() if x["ended_at"]), None), "it is in")
+        assert (act["remedy"], act["outcome"], act["found"]["code"]) == ("raylet", "done", "node_online"), act

@@ -297,7 +297,7 @@ class Api:
                         "num_after_truncation": total,
                         "num_filtered": len(rows),
                         "result": shuffled(rows[:limit]),
-                        "partial_failure_warning": "",
+                        "partial_failure_warning": self.cluster.settings["state_warning"],
                         "warnings": None,
                     }
                 },

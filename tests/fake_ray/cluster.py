@@ -51,6 +51,7 @@ SETTINGS = {
     "serve_open": False,  # no gate stands in the proxies
     "serve_key_file": None,
     "no_agent": False,  # POSTs answer that the head's agent is away
+    "state_warning": "",  # why the lists of the state API are not whole
 }
 
 

@@ -175,8 +175,11 @@ class Stage(Argusd):
         with DIRECT.open(request, timeout=240) as reply:
             return json.load(reply)
 
-    def give_to_ray(self, ray_id, gpus=1):
+    def give_to_ray(self, ray_id, gpus=1, node=None):
+        """A job that Argus did not submit; on this machine of ours, if one is named."""
         body = {"submission_id": ray_id, "entrypoint": "exec sleep 100000", "entrypoint_num_gpus": gpus}
+        if node:
+            body["entrypoint_resources"] = {f"argus_node_{node}": 1}
         assert self.tell_ray("/api/jobs/", body)["submission_id"] == ray_id
 
     def take_from_ray(self, ray_id):

@@ -59,15 +59,18 @@ def trouble(stage, job, ray_id):
     """One round of it; the view of the training, once all is over."""
     node = train(stage, job)
     (other,) = set(HOSTS) - {node}
-    stage.give_to_ray(ray_id)
+    stage.give_to_ray(ray_id, node=other)
     wait_for(lambda: stage.get("/v1/pools")["pools"][0]["gpus"]["foreign"] == 1, "what somebody else holds is counted")
     stage.kill_a_rank()
     assert stage.call("POST", f"/v1/nodes/{other}:drain", {}).status == 202
-    stage.wait_node(other, "draining", "offline")
+    said = lambda: stage.node(other)["reason"]["text"]  # noqa: E731
+    wait_for(lambda: f"Ray job '{ray_id}' holds 1 GPU" in said(), "the drain waits for it")
     stage.kill9()
     stage.start()
     over = stage.wait_over(job)
-    stage.take_from_ray(ray_id)
+    assert stage.node(other)["state"] == "draining", stage.node(other)
+    stage.take_from_ray(ray_id)  # it still ran
+    stage.wait_node(other, "offline")
     wait_for(lambda: stage.get("/v1/pools")["pools"][0]["gpus"]["foreign"] == 0, "it is gone")
     assert stage.call("POST", f"/v1/nodes/{other}:undrain", {}).status == 202
     stage.wait_node(other, "online")
@@ -103,7 +106,7 @@ def test_the_parts_are_the_capacity(world):
         assert total(books, by, *PARTS) == total(books, by, "capacity") > 0, books[by]
     for part in ("used", "foreign", "draining", "free"):
         assert total(books, "cluster", part) > 0, (part, books["cluster"])
-    # Three GPUs were never more than there are: one somebody else's, one of the training, two that drained.
+    # Four GPUs: one of the training and one beside it, one that somebody else held, one that drained beside that.
     assert total(books, "cluster", "broken") < total(books, "cluster", "capacity") / 10
 
 

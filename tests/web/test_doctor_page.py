@@ -39,6 +39,7 @@ def ill_of(said):
 def test_an_admin_sees_each_check_and_what_to_do(browser, world):
     page = browser.open("/ops", token="admin", follows=True)
     page.click("main .head a[href='/ops/doctor']")
+    page.wait_for_selector("main h1:text-is('Doctor')")  # the page Ops has tables, too
     page.wait_for_selector(".tbl tbody tr")
     said = world.argusd.get("/v1/doctor")
     shown = checks(page)

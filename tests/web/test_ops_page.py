@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page Ops on a phone: a plan is approved by one admin and applied by another, and each step's check is seen."""
+"""The page Ops on a phone: a plan is approved by one admin and applied by another, and each step's check is seen. Below
+the plans stand the remedies of argusd, and what they did."""
+
+import json
 
 import pytest
+from test_pages import is_sound
 from webbed import CHROMIUM, World
 
 from argusd import needs_argusd
@@ -59,4 +63,49 @@ def test_who_made_a_plan_does_not_approve_it(browser, world):
     _, plan = waiting_plan(world)
     page = browser.open(f"/ops?plan={plan}", ".drawer .ops-steps li", token="user", **PHONE)
     assert page.locator(".drawer footer .btn").count() == 0
+    page.context.close()
+
+
+def reason(code, text):
+    return {"code": code, "text": text}
+
+
+ENDED = "2 processes of 'sft-1' have ended, 0 of them by SIGKILL; 0 remain"
+ACTS = [
+    {
+        "remedy": "raylet", "node": "gpu-02", "at": "2026-11-21T10:05:00.000Z", "ended_at": None,
+        "why": reason("remedy_raylet", "its raylet died"), "outcome": "under_way", "found": None,
+    },
+    {
+        "remedy": "stray_process", "node": "gpu-01", "at": "2026-11-21T10:00:00.000Z",
+        "ended_at": "2026-11-21T10:00:02.000Z", "outcome": "done",
+        "why": reason("remedy_stray_process", "2 processes of 'sft-1', which is over, are ended"),
+        "found": reason("remedy_stray_done", ENDED),
+    },
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lang, width", [("en", 1280), ("zh", 390)])
+def test_remedies_stand_there_with_what_they_did(browser, world, lang, width):
+    said = world.argusd.get("/v1/remedies", token="viewer")
+    page = browser.open("/ops", "#remedies .tbl tbody tr", token="viewer", lang=lang, width=width)
+    rows = page.locator("#remedies .tbl tbody tr").all_inner_texts()
+    assert len(rows) == len(said["remedies"]) == 3
+    assert all(r["key"] in row for r, row in zip(said["remedies"], rows, strict=True)), rows
+    page.wait_for_selector("#remedy-acts .blank-title")
+
+    # As of a day on which something was put right: argusd has no machine of its own here.
+    said["remedies"][0] |= {"on": False, "nodes": [{"node": "gpu-01", "acts": 12, "leave": "spent"}]}
+    body = json.dumps(said | {"acts": ACTS})
+    page.route("**/v1/remedies*", lambda r: r.fulfill(status=200, body=body, content_type="application/json"))
+    page.reload()
+    page.wait_for_selector("#remedy-acts .tbl tbody tr")
+    first = page.locator("#remedies .tbl tbody tr").first.inner_text()
+    assert "gpu-01 12/12" in first and {"en": "off", "zh": "关闭"}[lang] in first
+    acts = page.locator("#remedy-acts .tbl tbody tr").all_inner_texts()
+    assert "its raylet died" in acts[0] and {"en": "under way", "zh": "进行中"}[lang] in acts[0]
+    assert "gpu-01" in acts[1] and ENDED in acts[1] and {"en": "done", "zh": "完成"}[lang] in acts[1]
+    assert page.get_attribute("#remedy-acts .tbl tbody tr >> nth=1 >> a", "href") == "/nodes?node=gpu-01"
+    is_sound(page)
+    assert page.wrong == []
     page.context.close()

@@ -487,6 +487,9 @@ def test_a_machine_is_added_drained_and_removed(browser, world):
     page.click(".drawer footer .btn:has-text('Drain')")
     page.select_option("[role=dialog] select", "restart")
     assert "argus node drain gpu-99 --then restart --deadline 2h" in page.inner_text("[role=dialog] footer")
+    assert "--stop-foreign" not in page.inner_text("[role=dialog] footer"), "nobody said that others' jobs go"
+    page.check("[role=dialog] .tick input")
+    assert "--deadline 2h --stop-foreign" in page.inner_text("[role=dialog] footer")
     page.keyboard.press("Escape")
     page.click(".drawer footer .btn.bad")
     assert "Remove gpu-99?" in page.inner_text("[role=dialog] h1")

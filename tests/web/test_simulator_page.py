@@ -85,12 +85,19 @@ def test_a_drain_shows_its_plan(browser, world):
     node = view["nodes"][0]["name"]
     body = {"name": node, "host": "127.0.0.1", "port": 1}
     assert world.argusd.call("POST", "/v1/nodes", body).status == 201
+    (at,) = [n["node_id"] for n in world.ray.ask("GET", "state")["nodes"] if n["name"] == node]
+    world.ray.add_job(submission_id="theirs", driver_node_id=at)  # somebody else's
+    planned = lambda: world.argusd.call("POST", f"/v1/nodes/{node}:drain?dry_run=1", {}).json()  # noqa: E731
+    until(lambda: planned()["foreign"], "argusd knows it")
     page = browser.open(f"/nodes?node={node}", ".drawer", token="admin")
     page.click(".drawer button:has-text('Drain')")
     page.wait_for_selector("[role=dialog] .plan-jobs li:has-text('runs to its end')")
     page.select_option("[role=dialog] select", "stop")
     page.wait_for_selector("[role=dialog] .plan-jobs li:has-text('is stopped')")
     assert "alice" in page.inner_text("[role=dialog] .plan-jobs")
+    page.wait_for_selector("[role=dialog] .plan-others li:has-text('theirs'):has-text('runs to its end')")
+    page.check("[role=dialog] .tick input")
+    page.wait_for_selector("[role=dialog] .plan-others li:has-text('is stopped')")
     page.click("[role=dialog] button:has-text('Cancel')")
     assert world.argusd.get(f"/v1/nodes/{node}")["drain"] is None
     world.gate.write_text("")

@@ -42,7 +42,7 @@ def in_language(name, lang):
 def test_all_that_are_shipped_are_listed(browser, world, lang):
     page = browser.open("/ops", "main h1", token="viewer", lang=lang)
     page.click("main a[href='/ops/sops']")
-    page.wait_for_selector("main .tbl tbody td")
+    page.wait_for_selector("main .tbl a[href^='/ops/sops/']")
     assert page.locator("main .tbl a").all_inner_texts() == [title(in_language(n, lang)) for n in names()]
     assert page.wrong == []
     page.context.close()
@@ -117,3 +117,43 @@ def test_a_value_of_a_strange_address_cannot_act_in_a_terminal(browser, world):
     assert said.startswith("export PROJECT='x") and said.endswith("'")
     assert not set("\u0085\u202e") & set(said), "it is one quoted word without control characters"
     page.context.close()
+
+
+def answered(step):
+    """What its first command says now, once it was asked."""
+    step.locator(".btn:has-text('Show the answer now')").first.click()
+    said = step.locator(".sop-said pre").first
+    said.wait_for()
+    return said
+
+
+def test_the_answer_of_now_stands_beside_the_expected_one(browser, world):
+    page = browser.open("/ops/sops/node-off", ".sop-step", token="viewer")
+    step = page.locator(".sop-step", has=page.locator("h3:has-text('1.')"))
+    asked = []
+    page.on("request", lambda r: "/v1/" in r.url and asked.append((r.method, urllib.parse.urlsplit(r.url).path)))
+    said = answered(step).text_content()
+    nodes = {n["name"] for n in world.argusd.get("/v1/nodes", token="viewer")["nodes"]}
+    assert {line.split()[0] for line in said.splitlines()} == nodes and "online" in said, said
+    assert step.locator(".sop-said p").last.text_content() == "argus node ls"
+    assert ("GET", "/v1/nodes") in asked and {method for method, _ in asked} == {"GET"}
+    drain = page.locator(".sop-step", has=page.locator("h3:has-text('2.')"))
+    assert drain.locator(".btn:has-text('Show the answer now')").count() == 0, "it does something"
+    assert page.wrong == []
+    page.context.close()
+
+
+def test_an_answer_waits_for_its_values_and_a_refusal_is_one(browser, world):
+    job = world.argusd.submit("true", nnodes=9, n_gpus_per_node=8)
+    page = browser.open("/ops/sops/ray-job", ".sop-step", token="admin")
+    step = page.locator(".sop-step", has=page.locator(".sop-command pre:has-text('argus status')")).first
+    assert step.locator(".btn:has-text('Show the answer now')").first.is_disabled(), "nothing says yet which job"
+    page.fill("input[name=JOB]", job)
+    step.locator(".btn:has-text('Show the answer now'):not([disabled])").first.wait_for()
+    said = answered(step).text_content()
+    assert said.startswith(job) and "QUEUED" in said, said
+    page.fill("input[name=JOB]", "nobodys")
+    answered(step)
+    page.wait_for_selector(".sop-said pre.c-bad:has-text(\"no job 'nobodys'\")")
+    page.context.close()
+    world.argusd.stop_job(job)

@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { exportsOf, missingOf, placeOf, planOf } from "../src/pages/sops/deeds";
 import { allShipped, shipped, TEXTS } from "../src/pages/sops/shipped";
 import { anchorOf, commandsOf, piecesOf, sopOf, type Block, type Sop } from "../src/pages/sops/sop";
+import { linesOf, readingOf, readingsOf } from "../src/pages/sops/readings";
 import { shell } from "../src/kit/parts";
 
 const PAGE = `# Light out: a lamp
@@ -214,4 +215,71 @@ test("a command leads to the page that has it, with the name once it is set", ()
 test("what was set is quoted for a shell; an example stands as it is", () => {
     const values = valuesOf(sopOf(PAGE));
     expect(exportsOf(values, { LAMP: "it's 7" }, shell)).toBe(`export LAMP='it'\\''s 7'\nexport KEY="$HOME/a key"`);
+});
+
+/** What a line would ask. */
+const pathOf = (line: string, given = {}) => readingOf(line, given)?.path ?? null;
+
+test("a reading command is the request that it is", () => {
+    expect(pathOf("argus node ls")).toBe("/v1/nodes");
+    expect(pathOf("argus ls --all --state live")).toBe("/v1/jobs?all=true&state=live&limit=50");
+    expect(pathOf("argus ls --all --flag unknown,HUNG")).toBe("/v1/jobs?all=true&flag=UNKNOWN%2CHUNG&limit=50");
+    expect(pathOf("argus ls --all --failure disk_full --ran-since 1d")).toBe(
+        "/v1/jobs?all=true&failure=disk_full&ran_since=1d&limit=50",
+    );
+    expect(pathOf("argus ls --limit 20")).toBe("/v1/jobs?all=false&limit=20");
+    expect(pathOf('argus status "$JOB"', { JOB: "sft 1" })).toBe("/v1/jobs/sft%201");
+    expect(pathOf('argus events "$JOB"', { JOB: "sft-1" })).toBe("/v1/jobs/sft-1/events");
+    expect(pathOf("argus events --verify")).toBe("/v1/events:verify");
+    expect(pathOf("argus events --kind ray_new_session --limit 1")).toBe(
+        "/v1/events?kind=ray_new_session&limit=1&newest_first=true",
+    );
+    expect(pathOf("argus cluster status")).toBe("/v1/clusters");
+    expect(readingOf('argus why "$JOB"', {})!.missing).toEqual(["JOB"]);
+    expect(readingOf('argus why "$JOB"', { JOB: "x" })!.missing).toEqual([]);
+});
+
+test("what does something, or has no route, is not asked", () => {
+    for (const other of [
+        "argus node rm n1",
+        "argus node drain n1",
+        "argus stop j1",
+        "argus ops plan stop_many --user x",
+        'argus ops apply "$PLAN"',
+        "argus retry j1",
+        "argus token add --user x",
+        "argus ls --watch",
+        "argus ls --state",
+        "argus ls -q | head -n 1",
+        "argus node ls; reboot",
+        "argus status",
+        "argus status a b",
+        "argus why $(whoami)",
+        "argus events --verify --limit 1",
+        "ls",
+        "",
+    ])
+        expect(readingOf(other, { PLAN: "p" }), other).toBeNull();
+    expect(readingsOf("argus node ls\nargus node rm x\nargus gpus", {}).map((r) => r.path)).toEqual([
+        "/v1/nodes",
+        "/v1/pools",
+    ]);
+});
+
+test("each shipped page lets some answer be seen, and asks by GET alone", () => {
+    for (const { sop, name } of allShipped("en")) {
+        const found = commandsOf(sop).flatMap((command) => readingsOf(command, {}));
+        expect(found.length, name).toBeGreaterThan(0);
+        for (const r of found) expect(r.path).toMatch(/^\/v1\//);
+    }
+});
+
+test("an answer stands in columns, and what could act in a terminal is seen", () => {
+    expect(
+        linesOf([
+            ["n1", "online", 3],
+            ["node-22", null, "\u202ex"],
+        ]),
+    ).toEqual(["n1       online  3", "node-22  -       \ufffdx"]);
+    expect(linesOf([])).toEqual([]);
 });

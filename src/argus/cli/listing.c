@@ -4,6 +4,7 @@
 #include "argus/cli/listing.h"
 
 #include "argus/cli/cli.h"
+#include "argus/show/member.h"
 
 struct shown {
     const char *path;
@@ -35,6 +36,16 @@ void listing_print(struct cli *cli,
         cli_say(cli, l->yet, "", "", "");
     else if (!table_rows(t) && l->none != NULL)
         cli_say(cli, l->none, "", "", "");
+}
+
+void listing_print_ids(struct cli *cli, const json_t *items, const char *none)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach (items, i, item)
+        (void)fprintf(cli->out, "%s\n", member_str(item, "id"));
+    if (none && !json_array_size(items))
+        cli_say(cli, none, "", "", "");
 }
 
 static int listing_page(struct cli *cli, void *shown, const struct strv *args, struct err *err)

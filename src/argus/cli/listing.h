@@ -30,6 +30,10 @@ void listing_print(struct cli *cli,
                    int output,
                    bool utc);
 
+/* The ids of these items, one on a line (--quiet). none: said when there is no item; NULL: nothing
+ * is. */
+void listing_print_ids(struct cli *cli, const json_t *items, const char *none);
+
 /* A whole command, from cli_open() on: GET path and print, again and again with --watch. */
 must_check int listing_run(struct cli *cli,
                            const char *path,

@@ -45,6 +45,23 @@ static const struct listing DRAINVIEW_LISTING = {.key = "jobs",
                                                  COLUMNS(DRAINVIEW_JOBS),
                                                  .none = "say_drain_no_jobs"};
 
+static void drainview_ray_id(struct table *t, const json_t *job, const struct when *w)
+{
+    const char *ray_id = json_get_str(job, "ray_id", NULL);
+    table_add(t, STYLE_PLAIN, ray_id ? ray_id : msg(w->lang, "say_foreign_unknown"));
+}
+
+static const struct column DRAINVIEW_FOREIGN[] = {
+    {.title = "say_foreign_job", .flags = COLUMN_FLEX, .least = 12, .draw = drainview_ray_id},
+    {.title = "say_owner", .flags = COLUMN_FLEX, .least = 6, .key = "owner"},
+    {.title = "say_gpu_use", .flags = COLUMN_RIGHT, .key = "gpus", .as = CELL_VALUE},
+    {.title = "say_cpus", .flags = COLUMN_RIGHT, .key = "cpus", .as = CELL_VALUE},
+    {.title = "say_fate", .draw = drainview_fate},
+};
+
+static const struct listing DRAINVIEW_FOREIGN_LISTING = {.key = "foreign",
+                                                         COLUMNS(DRAINVIEW_FOREIGN)};
+
 void drainview_print_jobs(struct cli *cli, const json_t *plan)
 {
     listing_print(cli, &DRAINVIEW_LISTING, plan, OUTPUT_TABLE, false);
@@ -56,6 +73,8 @@ void drainview_print(struct cli *cli, const json_t *plan, int output)
     listing_print(cli, &DRAINVIEW_LISTING, plan, output, false);
     if (output >= OUTPUT_JSON)
         return;
+    if (json_array_size(json_get_array(plan, "foreign")))
+        listing_print(cli, &DRAINVIEW_FOREIGN_LISTING, plan, output, false);
     text_printf(risk, "%.1f", json_get_real(plan, "at_risk_gpu_hours", 0));
     cli_say(cli, "say_drain_plan", risk, json_get_str(plan, "empty_at", "?"),
             json_get_str(plan, "empty_late_at", "?"));

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "argusd/ground/idset.h"
+#include "argusd/ground/foreign.h"
 #include "argusd/ground/inventory.h"
 #include "argusd/ground/rootwatch.h"
 #include "base/log.h"
@@ -24,6 +24,7 @@ enum { NODE_POLL_MS = 2000 };
 static const usec_t AWAY_AFTER = 10 * USEC_SEC; /* silence that counts as away */
 static const usec_t VERSION_EVERY = 10 * USEC_SEC;
 static const usec_t USAGE_EVERY = 3 * USEC_SEC; /* Ray's monitor writes it every 5 s */
+static const usec_t USAGE_SOON = USEC_SEC;      /* a machine waits to go until it is new */
 static const char NODE_RESOURCE[] = "argus_node_";
 
 struct cluster {
@@ -52,23 +53,25 @@ struct cluster {
         double gpus, cpus;
     } * usages;
     size_t n_usages;
-    usec_t usage_asked;        /* monotonic */
-    bool usage_answered;       /* however: a Ray that cannot tell does not stop us */
-    struct idset *foreign;     /* NULL until Ray's jobs were listed */
+    usec_t usage_asked;          /* monotonic */
+    bool usage_answered;         /* however: a Ray that cannot tell does not stop us */
+    usec_t use_of;               /* see cluster_use_of() */
+    usec_t report, report_asked; /* the last report: when it was written (the head's clock), and
+                                    when it was asked for */
+    struct foreign *foreign;
     struct strv own_addresses; /* of this machine, as of the last list of nodes */
 };
 
 /* ---- reading ---- */
 
-void cluster_take_foreign(struct cluster *c, struct idset *ids)
+struct foreign *cluster_foreign(const struct cluster *c)
 {
-    idset_free(c->foreign);
-    c->foreign = ids;
+    return c->foreign;
 }
 
-bool cluster_has_foreign(const struct cluster *c, const char *ray_id)
+usec_t cluster_use_of(const struct cluster *c)
 {
-    return c->foreign && idset_has(c->foreign, ray_id);
+    return c->use_of;
 }
 
 bool cluster_is_up(const struct cluster *c)
@@ -573,6 +576,15 @@ static void on_version(const struct ray_version *v, const struct err *err, void 
     c->ops.new_session(c->ops.arg);
 }
 
+/* A report that the look before did not bring was written after that look began. */
+static void cluster_take_report(struct cluster *c, usec_t written)
+{
+    if (written && c->report && written != c->report)
+        c->use_of = c->report_asked;
+    c->report = written;
+    c->report_asked = c->usage_asked;
+}
+
 static void on_usages(const struct ray_usages *usages, const struct err *err, void *arg)
 {
     struct cluster *c = arg;
@@ -580,6 +592,7 @@ static void on_usages(const struct ray_usages *usages, const struct err *err, vo
     c->usage_call = NULL;
     c->usage_answered |= c->up;
     if (usages) {
+        cluster_take_report(c, usages->time);
         usages_release(c);
         c->usages = xcalloc(usages->n ? usages->n : 1, sizeof(*c->usages));
         c->n_usages = usages->n;
@@ -596,14 +609,17 @@ static void on_usages(const struct ray_usages *usages, const struct err *err, vo
 void cluster_poke(struct cluster *c)
 {
     usec_t now = clock_mono();
+    usec_t usage_every = foreign_is_wanted(c->foreign) ? USAGE_SOON : USAGE_EVERY;
     if (!c->version_call && (!c->up || !c->version_at || now - c->version_at > VERSION_EVERY))
         c->version_call = ray_get_version(c->ray, on_version, c);
     if (!c->node_call)
         c->node_call = ray_list_nodes(c->ray, on_nodes, c);
-    if (!c->usage_call && now - c->usage_asked >= USAGE_EVERY) {
+    if (!c->usage_call && now - c->usage_asked >= usage_every) {
         c->usage_asked = now;
         c->usage_call = ray_list_usages(c->ray, on_usages, c);
     }
+    if (c->up)
+        foreign_turn(c->foreign, now);
 }
 
 static void on_node_timer(uv_timer_t *t)
@@ -634,6 +650,7 @@ struct cluster *cluster_new(uv_loop_t *loop,
                           .ray = ray,
                           .events = events,
                           .ops = *ops,
+                          .foreign = foreign_new(ray),
                           .asked_since = clock_mono()};
     text_printf(c->root_mark, "argus/.root-%s", instance);
     (void)uv_timer_init(loop, &c->node_timer); /* never fails */
@@ -657,7 +674,7 @@ static void on_node_timer_closed(uv_handle_t *h)
     free(c->version);
     free(c->session);
     free(c->head_ip);
-    idset_free(c->foreign);
+    foreign_free(c->foreign);
     free(c);
 }
 
@@ -668,6 +685,7 @@ void cluster_free(struct cluster *c)
     ray_call_free(c->node_call);
     ray_call_free(c->version_call);
     ray_call_free(c->usage_call);
+    foreign_close(c->foreign);
     rootwatch_free(c->root);
     uv_close((uv_handle_t *)&c->node_timer, on_node_timer_closed);
 }

@@ -13,7 +13,7 @@
 #include "ray/ray.h"
 
 struct cluster;
-struct idset;
+struct foreign;
 
 /* By which label Ray can tell the node from others, the better the higher. */
 enum cluster_label {
@@ -98,9 +98,12 @@ uint64_t cluster_root_free_bytes(const struct cluster *c);
 /* See rootwatch_write_took(). */
 usec_t cluster_root_write_took(const struct cluster *c);
 
-/* Submission ids of Ray's jobs that are not ours, as of the last list; ids are taken. */
-void cluster_take_foreign(struct cluster *c, struct idset *ids);
-bool cluster_has_foreign(const struct cluster *c, const char *ray_id);
+/* The jobs of Ray that are not ours, and what they hold: foreign.h. Borrowed. */
+struct foreign *cluster_foreign(const struct cluster *c);
+/* Ray's counts of use show how it was at this moment, or later (monotonic): its monitor writes them
+ * every few seconds, so a look brings what was written before it. 0: not known, as long as no look
+ * brought another report than the look before it. */
+usec_t cluster_use_of(const struct cluster *c);
 
 const struct cluster_node *cluster_nodes(const struct cluster *c, size_t *ret_n);
 /* May argusd call a server of the node itself, for its figures, a service or a notebook, or send

@@ -62,6 +62,7 @@ static const struct field record_rows[] = {
     ROW("drain_due", FIELD_BOOL, drain_due),
     ROW("downed", FIELD_BOOL, downed),
     ROW("forced", FIELD_BOOL, forced),
+    ROW("stop_foreign", FIELD_BOOL, stop_foreign),
     CHARS("slow", slow),
     CHARS("remedies", remedies),
     ROW("facts", FIELD_OBJECT, facts, .of = &node_facts_table),

@@ -76,6 +76,8 @@ char *nodes_summary(const struct node_row *n)
     nodespec_to_json(&n->spec, &j, "spec", true);
     jout_str(&j, "want", node_want_to_string(n->want));
     jout_str(&j, "state", node_state_to_string(n->state));
+    if (n->stop_foreign)
+        jout_bool(&j, "stop_foreign", true);
     jout_close(&j, '}');
     return buf_take(&out);
 }

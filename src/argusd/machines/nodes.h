@@ -20,6 +20,7 @@
 #include "core/sched/sched.h"
 #include "store/store.h"
 
+struct adopted;
 struct expo;
 struct nodes;
 struct noderun; /* a registered node at run time: nodes_run.h */
@@ -34,10 +35,11 @@ struct nodes_parts {
     struct accounting *accounting;
     struct jobs *jobs;
     struct cluster *cluster;
-    struct figures *figures;    /* told where an exporter listens */
-    const char *instance;       /* our mark on machines */
-    const char *boot_id;        /* of this machine's start, for spans */
-    void (*changed)(void *arg); /* the scheduler's table is another one: admit */
+    const struct adopted *adopted; /* who has taken a job of others for his own */
+    struct figures *figures;       /* told where an exporter listens */
+    const char *instance;          /* our mark on machines */
+    const char *boot_id;           /* of this machine's start, for spans */
+    void (*changed)(void *arg);    /* the scheduler's table is another one: admit */
     /* Further pools of a machine, heap; or NULL. While its network keeps jobs off it is in these
      * alone, and takes no job that names none. */
     char *(*also_in)(const char *node, void *arg);
@@ -96,9 +98,13 @@ struct noderun *nodes_find(const struct nodes *ns, const char *name); /* NULL: n
  * nobody registered nothing is kept. */
 void nodes_note_slow(struct nodes *ns, const char *name, const char *job, const char *user);
 
+/* A drained or removed node waits for jobs that Argus did not submit, too, and says for whom
+ * (core/job/vacancy.h has the rules, also of a Ray that does not answer); unless stop_foreign: then
+ * they go with its raylet, at the deadline if there is one. */
 struct nodes_drain {
     usec_t within; /* 0 = no deadline */
     enum node_then then;
+    bool stop_foreign;
 };
 /* May it be drained? ERR_CONFLICT: not in this state. */
 must_check int nodes_check_drain(const struct noderun *nr, struct err *err);
@@ -108,8 +114,25 @@ must_check int nodes_drain(struct noderun *nr,
                            const char *actor,
                            struct err *err);
 must_check int nodes_undrain(struct noderun *nr, const char *actor, struct err *err);
-/* ERR_CONFLICT names the jobs that run on it, unless forced. */
-must_check int nodes_remove(struct noderun *nr, bool forced, const char *actor, struct err *err);
+enum nodes_remove_flags {
+    NODES_REMOVE_FORCED = 1 << 0, /* its jobs end with it, and its machine need not answer */
+    NODES_REMOVE_STOP_FOREIGN = 1 << 1,
+};
+/* ERR_CONFLICT names the jobs that run on it, unless forced: then only those of others are waited
+ * for. */
+must_check int nodes_remove(struct noderun *nr, unsigned flags, const char *actor, struct err *err);
+
+/* A job of somebody else that uses a machine: by its entrypoint, actors or placement groups, as Ray
+ * told last. Texts are borrowed until the loop goes on. */
+struct nodes_holder {
+    const char *ray_id;          /* NULL: what Ray counts as used, by nobody that argusd knows */
+    const char *project, *owner; /* of who adopted it; NULL: nobody has */
+    double gpus, cpus;
+};
+/* nr NULL: on all machines, those that nobody registered too. free() it. */
+struct nodes_holder *nodes_holders(const struct nodes *ns, const struct noderun *nr, size_t *ret_n);
+/* Their ids in Ray, comma-separated, at most a few; "" = none, or none that argusd knows. */
+void nodes_holders_names(const struct nodes *ns, const struct noderun *nr, char *ret, size_t size);
 
 /* Look at the machine now. The callback comes once, unless taken back or the node is removed:
  * node_findings() has what was found. With accept_key whatever host key it shows is pinned. */
@@ -125,6 +148,9 @@ void nodes_check_free(struct nodes_check *k); /* NULL is fine; not after the cal
 /* How the check of its network goes, which the room network runs: NODE_EV_NET_…. */
 void nodes_net_told(struct noderun *nr, const struct node_event *e);
 
+/* A remedy acts there now, or what came of it is not on disk yet. The start of a raylet is none. */
+bool nodes_is_mending(const struct noderun *nr);
+
 /* Call cb once at the node's next change, or when it is removed. */
 struct nodes_waiter;
 struct nodes_waiter *nodes_wait(struct noderun *nr, void (*cb)(void *arg), void *arg);
@@ -132,10 +158,14 @@ void nodes_unwait(struct nodes_waiter *w); /* NULL is fine; not after the call *
 
 /* The head and all nodes that nodes_down() sent away are wanted again / exactly what we started is
  * stopped, workers first. then: what becomes of jobs that run there; with NODE_THEN_WAIT they are
- * in the way. ERR_CONFLICT: nothing here is ours, or these jobs. */
+ * in the way, and so are jobs of others unless stop_foreign. ERR_CONFLICT: nothing here is ours, or
+ * these jobs. */
 must_check int nodes_up(struct nodes *ns, const char *actor, struct err *err);
+/* Jobs of others alone: are they in the way? */
+must_check int nodes_check_down(const struct nodes *ns, bool stop_foreign, struct err *err);
 must_check int nodes_down(struct nodes *ns,
                           enum node_then then,
+                          bool stop_foreign,
                           const char *actor,
                           struct err *err);
 /* Ids of the jobs that run on our nodes, comma-separated, at most a few; "" = none. */

@@ -174,10 +174,15 @@ int nodes_drain(struct noderun *nr,
     int r = nodes_check_drain(nr, err);
     if (r < 0)
         return r;
-    struct node_event e = {
-        .kind = NODE_EV_DRAIN, .within = how->within, .then = how->then, .text = "{}"};
-    if (nodes_change(nr, &e, actor)) /* twice is once */
+    struct node_event e = {.kind = NODE_EV_DRAIN,
+                           .within = how->within,
+                           .then = how->then,
+                           .stop_foreign = how->stop_foreign,
+                           .text = how->stop_foreign ? "{\"stop_foreign\":1}" : "{}"};
+    if (nodes_change(nr, &e, actor)) { /* twice is once */
+        nr->idle_since = 0;
         tell_sched(nr->nodes);
+    }
     return 0;
 }
 
@@ -194,10 +199,28 @@ int nodes_undrain(struct noderun *nr, const char *actor, struct err *err)
     return 0;
 }
 
-int nodes_remove(struct noderun *nr, bool forced, const char *actor, struct err *err)
+/* A raylet of ours that others use. */
+static int refuse_holders(const struct noderun *nr, struct err *err)
 {
     char jobs[200];
+    size_t n = 0;
+    if (nr->row->may_run)
+        free(nodes_holders(nr->nodes, nr, &n));
+    if (!n)
+        return 0;
+    nodes_holders_names(nr->nodes, nr, jobs, sizeof(jobs));
+    return message_refuse(
+        err, ERR_CONFLICT, "node_has_foreign",
+        MESSAGE_ARGS(MESSAGE_STR("name", nr->row->spec.name), MESSAGE_STR("jobs", jobs)));
+}
+
+int nodes_remove(struct noderun *nr, unsigned flags, const char *actor, struct err *err)
+{
+    char jobs[200];
+    bool forced = flags & NODES_REMOVE_FORCED, stop_foreign = flags & NODES_REMOVE_STOP_FOREIGN;
     int r = refuse_head(nr, err);
+    if (r == 0 && !forced && !stop_foreign)
+        r = refuse_holders(nr, err);
     if (r < 0)
         return r;
     nodes_jobs_on(nr->nodes, nr->row->spec.name, jobs, sizeof(jobs));
@@ -206,9 +229,11 @@ int nodes_remove(struct noderun *nr, bool forced, const char *actor, struct err 
             err, ERR_CONFLICT,
             nr->row->want == NODE_WANT_DRAINED ? "node_still_drains" : "node_has_jobs",
             MESSAGE_ARGS(MESSAGE_STR("name", nr->row->spec.name), MESSAGE_STR("jobs", jobs)));
-    struct node_event e = {.kind = NODE_EV_REMOVE, .forced = forced};
-    if (nodes_change(nr, &e, actor))
+    struct node_event e = {.kind = NODE_EV_REMOVE, .forced = forced, .stop_foreign = stop_foreign};
+    if (nodes_change(nr, &e, actor)) {
+        nr->idle_since = 0;
         tell_sched(nr->nodes);
+    }
     return 0;
 }
 
@@ -285,10 +310,37 @@ int nodes_up(struct nodes *ns, const char *actor, struct err *err)
     return 0;
 }
 
-int nodes_down(struct nodes *ns, enum node_then then, const char *actor, struct err *err)
+/* Without the head no job of Ray lives; where the head is not ours, our machines alone go. */
+int nodes_check_down(const struct nodes *ns, bool stop_foreign, struct err *err)
+{
+    char jobs[200];
+    size_t n = 0;
+    if (stop_foreign)
+        return 0;
+    if (!ns->p.settings->head_managed) {
+        int r = 0;
+        for (size_t i = 0; r == 0 && i < ns->n; i++)
+            r = refuse_holders(ns->v[i], err);
+        return r;
+    }
+    free(nodes_holders(ns, NULL, &n));
+    nodes_holders_names(ns, NULL, jobs, sizeof(jobs));
+    return n ? message_refuse(err, ERR_CONFLICT, "cluster_has_foreign",
+                              MESSAGE_ARGS(MESSAGE_STR("jobs", jobs)))
+             : 0;
+}
+
+int nodes_down(struct nodes *ns,
+               enum node_then then,
+               bool stop_foreign,
+               const char *actor,
+               struct err *err)
 {
     if (!has_ours(ns))
         return message_refuse(err, ERR_CONFLICT, "nothing_to_stop", MESSAGE_NO_ARGS);
+    int r = nodes_check_down(ns, stop_foreign, err);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < ns->n && then == NODE_THEN_WAIT; i++) {
         char jobs[200];
         nodes_jobs_on(ns, ns->v[i]->row->spec.name, jobs, sizeof(jobs));
@@ -301,8 +353,10 @@ int nodes_down(struct nodes *ns, enum node_then then, const char *actor, struct 
         struct node_event e = {.kind = NODE_EV_DRAIN,
                                .then = then == NODE_THEN_WAIT ? NODE_THEN_STOP : then,
                                .downed = true,
+                               .stop_foreign = stop_foreign,
                                .text = "{\"cluster\":1}"};
         (void)nodes_change(ns->v[i], &e, actor);
+        ns->v[i]->idle_since = 0;
     }
     tell_sched(ns);
     return 0;

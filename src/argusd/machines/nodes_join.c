@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "argusd/ground/foreign.h"
 #include "argusd/machines/nodes_run.h"
 #include "base/log.h"
 #include "base/message.h"
@@ -384,12 +385,13 @@ static void fill_head_ports(const struct settings *s, struct pairs *ports)
     pairs_set(ports, "dashboard-host", loopback ? "127.0.0.1" : s->head_host);
 }
 
-/* Something runs in the cluster, ours or by Ray's count of others. */
+/* Something runs in the cluster: ours, a job of others, or what Ray counts besides. */
 static bool is_used(const struct nodes *ns)
 {
     size_t n;
     const struct cluster_node *k = cluster_nodes(ns->p.cluster, &n);
-    bool used = sched_lease_count(ns->p.sched) > 0;
+    bool used = sched_lease_count(ns->p.sched) > 0 ||
+                foreign_count_live(cluster_foreign(ns->p.cluster)) > 0;
     for (size_t i = 0; i < ns->n; i++)
         used |= ns->v[i]->foreign_gpus > 0 || ns->v[i]->foreign_cpus > 0;
     for (size_t i = 0; i < n; i++)

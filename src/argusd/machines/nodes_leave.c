@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodes_leave.c - how a machine leaves: its drain, and the end of exactly our raylet; see
- * nodes_run.h. Also the fence: what is left of a session that Ray has forgotten goes first. */
+ * nodes_run.h. Also the fence: what is left of a session that Ray has forgotten goes first.
+ *
+ * Whatever stops a raylet asks nodes_vacancy() before it does: jobs of others are waited for. The
+ * fence does not ask: Ray does not know its raylet any more, so no job of Ray is there. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,13 +55,15 @@ void nodes_begin_fence(struct noderun *nr)
 }
 
 /* The head goes when none of its workers is left. */
-static bool may_stop(const struct noderun *nr)
+static bool may_stop(struct noderun *nr)
 {
     const struct nodes *ns = nr->nodes;
     for (size_t i = 0; nr->row->is_head && i < ns->n; i++)
         if (ns->v[i] != nr && ns->v[i]->row->state == NODE_DRAINING)
             return false;
-    return true;
+    enum vacancy v = nodes_vacancy(nr);
+    nodes_tell_vacancy(nr, v);
+    return v == VACANCY_FREE;
 }
 
 void nodes_begin_stop(struct noderun *nr)
@@ -87,19 +92,32 @@ static void stop_jobs_of(struct noderun *nr)
             (void)jobs_apply(l, &e, "argusd", clock_wall()); /* one that stops already stays so */
 }
 
+/* Jobs of others are there, and go with it: somebody said so. */
+static bool nodes_leave_ends_others(const struct noderun *nr, const struct moment *now)
+{
+    size_t n = 0;
+    if (node_stops_foreign(nr->row, now))
+        free(nodes_holders(nr->nodes, nr, &n));
+    return n > 0;
+}
+
 static void watch_drain(struct noderun *nr)
 {
     static const char *const texts[NODE_THEN_END] = {[NODE_THEN_WAIT] = "{}",
                                                      [NODE_THEN_STOP] = "{\"stop\":1}",
                                                      [NODE_THEN_RESTART] = "{\"restart\":1}"};
     struct moment now = nodes_moment(nr->nodes);
-    struct node_event e = {.kind = NODE_EV_EMPTY};
-    if (!nodes_is_busy(nr)) {
-        (void)nodes_change(nr, &e, "argusd");
-    } else if (node_is_due(nr->row, &now)) {
-        e = (struct node_event){.kind = NODE_EV_DUE, .text = texts[nr->row->then]};
-        (void)nodes_change(nr, &e, "argusd");
+    struct node_event empty = {.kind = NODE_EV_EMPTY};
+    struct node_event due = {.kind = NODE_EV_DUE, .text = texts[nr->row->then]};
+    enum vacancy v = nodes_vacancy(nr);
+    if (v == VACANCY_FREE) {
+        empty.text = nodes_leave_ends_others(nr, &now) ? "{\"foreign\":1}" : NULL;
+        (void)nodes_change(nr, &empty, "argusd");
+        return;
     }
+    if (node_is_due(nr->row, &now))
+        (void)nodes_change(nr, &due, "argusd");
+    nodes_tell_vacancy(nr, v);
 }
 
 void nodes_watch_drain(struct noderun *nr)

@@ -99,6 +99,7 @@ static void remedy_on_done(const struct remedycall_found *f, void *arg)
     struct noderun *nr = arg;
     nr->heal.call = NULL;
     remedy_tell_done(nr, f);
+    nr->heal.batch = store_batch(nr->nodes->p.store);
     nr->look_after = 0; /* what it has changed is looked at now */
     if (nr->row->step == NODE_STEP_PROBE)
         nr->act_after = 0;
@@ -164,6 +165,12 @@ static void remedy_find_stray(struct noderun *nr)
     nr->heal.read = store_find_job(ns->p.store, &ref, &then);
     if (!nr->heal.read)
         nr->heal.n = 0; /* the store is closing */
+}
+
+bool nodes_is_mending(const struct noderun *nr)
+{
+    return nr->heal.is_decided || nr->heal.call ||
+           store_durable(nr->nodes->p.store) < nr->heal.batch;
 }
 
 /* ---- what was seen ---- */

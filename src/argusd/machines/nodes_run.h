@@ -2,13 +2,14 @@
 /* nodes_run.h - inside of the nodes service: a node at run time, and the parts of the service.
  *
  * nodes.c changes rows; nodes_ask.c does what operators ask; nodes_join.c brings machines in,
- * nodes_leave.c out; nodes_look.c watches them, nodes_exporter.c their exporters, nodes_remedy.c
- * puts right what it may, nodes_ports.c and nodes_peers.c try their ports; nodes_table.c merges
- * with Ray's list; nodes_view.c, nodes_pools.c and nodes_firewall.c render. Only nodes_change()
- * changes a row's state. */
+ * nodes_leave.c out, when jobs of others are gone, too (nodes_foreign.c); nodes_look.c watches
+ * them, nodes_exporter.c their exporters, nodes_remedy.c puts right what it may, nodes_ports.c and
+ * nodes_peers.c try their ports; nodes_table.c merges with Ray's list; nodes_view.c, nodes_pools.c
+ * and nodes_firewall.c render. Only nodes_change() changes a row's state. */
 #pragma once
 #include "argusd/machines/nodes.h"
 #include "base/map.h"
+#include "core/job/vacancy.h"
 #include "ssh/probe.h"
 #include "ssh/raylet.h"
 #include "ssh/remedycall.h"
@@ -121,7 +122,7 @@ struct noderun {
         bool is_decided;         /* in the book and told; done once that is on disk: */
         enum remedy what;
         struct raylet_job stray; /* of REMEDY_STRAY */
-        uint64_t batch;
+        uint64_t batch;          /* the newest act, or its end, is on disk with this one */
         struct remedycall *call;
     } heal;
 
@@ -138,6 +139,8 @@ struct noderun {
     double gpus, cpus; /* totals: Ray's while it has it, else declared */
     double foreign_gpus, foreign_cpus;
     usec_t missing_since; /* from a list that had it */
+    usec_t idle_since;    /* it is to go, and no lease of ours is on it; 0: not so, as far as was
+                             looked */
     struct nodes_waiter *waiters;
 };
 
@@ -237,6 +240,23 @@ void nodes_ended_free(struct nodes *ns);
 void nodes_bury(const struct noderun *nr);
 void nodes_give_table(struct nodes *ns);
 bool nodes_is_busy(const struct noderun *nr); /* a lease of ours is on it */
+/* What Ray counts as used there beyond our leases, and beyond those that ended a moment ago unless
+ * the count is new: of after their end. */
+void nodes_foreign_use(const struct nodes *ns,
+                       const struct cluster_node *k,
+                       bool is_new,
+                       double *ret_gpus,
+                       double *ret_cpus);
+bool nodes_was_leased(const struct nodes *ns, const char *node); /* a moment ago */
+
+/* nodes_foreign.c */
+/* Has Ray asked who holds what, where somebody besides us may hold something. */
+void nodes_foreign_ask(const struct nodes *ns);
+/* May the raylet of a node that is to go be stopped? Also keeps since when no lease of ours is
+ * there. */
+enum vacancy nodes_vacancy(struct noderun *nr);
+/* Who is waited for, as its reason; nothing where that is us. */
+void nodes_tell_vacancy(struct noderun *nr, enum vacancy v);
 /* nodes_view.c */
 /* A node of Ray that a list leaves out: the living one, or its row in the registry, stands for it.
  */

@@ -17,7 +17,6 @@ static const usec_t MISSING_FOR = 12 * USEC_SEC; /* in lists without it, before 
 static const usec_t USE_LAGS = 12 * USEC_SEC;
 static const char LACKS[] = "no_driver_resources"; /* see entrypoint_resources */
 static const double GIB = 1 << 30;
-static const double NOISE = 0.01; /* Ray adds fractions as floats */
 
 bool nodes_is_busy(const struct noderun *nr)
 {
@@ -61,6 +60,13 @@ static void sum_ended(const struct nodes *ns, const char *node, double *ret_gpus
         }
 }
 
+bool nodes_was_leased(const struct nodes *ns, const char *node)
+{
+    double gpus, cpus;
+    sum_ended(ns, node, &gpus, &cpus);
+    return gpus > 0 || cpus > 0;
+}
+
 void nodes_ended_free(struct nodes *ns)
 {
     struct ended *e;
@@ -91,18 +97,20 @@ void nodes_lease_ended(struct nodes *ns, const char *job, const struct gang *gan
 /* ---- what is foreign ---- */
 
 /* Used by Ray's count, leased by ours: the rest, unless it was leased a moment ago. */
-static void foreign_on(const struct nodes *ns,
+void nodes_foreign_use(const struct nodes *ns,
                        const struct cluster_node *k,
+                       bool is_new,
                        double *ret_gpus,
                        double *ret_cpus)
 {
-    double gpus, cpus, gone_gpus, gone_cpus;
+    double gpus, cpus, gone_gpus = 0, gone_cpus = 0;
     sched_node_used(ns->p.sched, k->name, &gpus, &cpus);
-    sum_ended(ns, k->name, &gone_gpus, &gone_cpus);
+    if (!is_new)
+        sum_ended(ns, k->name, &gone_gpus, &gone_cpus);
     gpus = k->gpus_used - gpus - gone_gpus;
     cpus = k->cpus_used - cpus - gone_cpus;
-    *ret_gpus = gpus > NOISE ? gpus : 0;
-    *ret_cpus = cpus > NOISE ? cpus : 0;
+    *ret_gpus = vacancy_is_use(gpus, 0) ? gpus : 0;
+    *ret_cpus = vacancy_is_use(0, cpus) ? cpus : 0;
 }
 
 /* ---- history ---- */
@@ -136,6 +144,7 @@ bool nodes_is_former(const struct nodes *ns, const struct cluster_node *k)
 static void go_in(struct noderun *nr)
 {
     struct node_event e = {.kind = NODE_EV_SEEN, .session = cluster_session(nr->nodes->p.cluster)};
+    nr->idle_since = 0;
     nr->lost_id[0] = 0;
     nr->look_after = nr->reach_after = 0;
     nr->looks_failed = nr->reach_failed = nr->slow = 0;
@@ -256,7 +265,7 @@ static double held_of(const struct noderun *nr, double used)
 double nodes_foreign(const struct nodes *ns, const struct cluster_node *k)
 {
     double gpus, cpus;
-    foreign_on(ns, k, &gpus, &cpus);
+    nodes_foreign_use(ns, k, false, &gpus, &cpus);
     return gpus;
 }
 
@@ -270,7 +279,7 @@ static struct sched_node registered(struct noderun *nr, char **ret_pool, char **
     sched_node_used(nr->nodes->p.sched, nr->row->spec.name, &gpus, &cpus);
     nr->foreign_gpus = nr->foreign_cpus = 0;
     if (k)
-        foreign_on(nr->nodes, k, &nr->foreign_gpus, &nr->foreign_cpus);
+        nodes_foreign_use(nr->nodes, k, false, &nr->foreign_gpus, &nr->foreign_cpus);
     if (!*why && !nr->takes_drivers)
         why = LACKS;
     if (!*why && nr->former_self)
@@ -307,11 +316,14 @@ char *nodes_labels(const struct nodes *ns, const char *name)
     return nr ? nodespec_pool(&nr->row->spec) : NULL;
 }
 
+/* One that others started. It goes with a head of ours, and takes nothing while that one leaves. */
 static struct sched_node attached(const struct nodes *ns, const struct cluster_node *k)
 {
     double gpus, cpus;
-    bool usable = !k->is_head && k->takes_drivers;
-    foreign_on(ns, k, &gpus, &cpus);
+    const struct noderun *head = nodes_find(ns, "head");
+    bool head_goes = head && head->row->state == NODE_DRAINING;
+    bool usable = !k->is_head && k->takes_drivers && !head_goes;
+    nodes_foreign_use(ns, k, false, &gpus, &cpus);
     return (struct sched_node){.name = k->name,
                                .pool = k->pool,
                                .gpus = k->gpus,
@@ -319,7 +331,9 @@ static struct sched_node attached(const struct nodes *ns, const struct cluster_n
                                .gpus_held = gpus < k->gpus ? gpus : k->gpus,
                                .cpus_held = cpus < k->cpus ? cpus : k->cpus,
                                .usable = usable,
-                               .why_not = usable || k->is_head ? NULL : LACKS};
+                               .why_not = usable || k->is_head ? NULL
+                                          : head_goes          ? node_why_not(head->row)
+                                                               : LACKS};
 }
 
 /* With the pools that it is in for a while: one that is to be measured is in these alone. */
@@ -378,6 +392,7 @@ void nodes_give_table(struct nodes *ns)
             n++;
         }
     give_to_sched(ns, v, n);
+    nodes_foreign_ask(ns);
     if (ns->generation) /* before Ray was seen once, its nodes are as they were last */
         accounting_set_nodes(ns->p.accounting, v, foreign, n);
     while (text > texts)

@@ -56,12 +56,17 @@ const struct field_table nodes_reason_table = FIELD_TABLE("NodeReason", reason_r
 struct drain_page {
     const char *then;
     usec_t deadline;
-    bool is_due;
+    bool is_due, stop_foreign;
 };
 static const struct field drain_rows[] = {
     FIELD_AT(drain_page, "then", FIELD_STR, then, .flags = FIELD_ALWAYS),
     FIELD_AT(drain_page, "deadline", FIELD_TIME, deadline),
     FIELD_AT(drain_page, "due", FIELD_BOOL, is_due),
+    FIELD_AT(drain_page,
+             "stop_foreign",
+             FIELD_BOOL,
+             stop_foreign,
+             .doc = "jobs that Argus did not submit are not waited for, but stopped with it"),
 };
 const struct field_table nodes_drain_table = FIELD_TABLE("NodeDrain", drain_rows, drain_page);
 
@@ -339,6 +344,16 @@ static void show_health(const struct noderun *nr, struct node_page *p)
     }
 }
 
+/* Whoever waits for the machine to go is told why it does not, however well it is. */
+static void show_health_or_wait(const struct noderun *nr, struct node_page *p)
+{
+    const struct node_reason own = p->reason;
+    bool waits = !strcmp(own.code, "drain_foreign") || !strcmp(own.code, "drain_untold");
+    show_health(nr, p);
+    if (waits)
+        p->reason = own;
+}
+
 static void show_registered(const struct noderun *nr, struct node_page *p)
 {
     const struct node_row *n = nr->row;
@@ -364,7 +379,7 @@ static void show_registered(const struct noderun *nr, struct node_page *p)
         nodes_view_set_reason(&p->reason, "head", "{}");
     else if (n->state == NODE_ONLINE && nr->ray_alive && !nr->takes_drivers)
         nodes_view_set_reason(&p->reason, "no_driver_resources", "{}");
-    show_health(nr, p);
+    show_health_or_wait(nr, p);
 }
 
 static void show_drain(const struct noderun *nr, struct node_page *p)
@@ -375,7 +390,8 @@ static void show_drain(const struct noderun *nr, struct node_page *p)
     p->its_drain =
         (struct drain_page){.then = node_then_to_string(n->then),
                             .deadline = n->drain_within ? n->drain_watch.wall + n->drain_within : 0,
-                            .is_due = n->drain_due};
+                            .is_due = n->drain_due,
+                            .stop_foreign = n->stop_foreign};
     p->drain = n->want == NODE_WANT_DRAINED ? &p->its_drain : NULL;
 }
 

@@ -40,6 +40,7 @@ static const struct mcp_tool tools[] = {
     READ("list_incidents", "/v1/incidents"),
     READ("get_incident", "/v1/incidents/{incident}"),
     READ("list_events", "/v1/events"),
+    READ("list_remedies", "/v1/remedies"),
     READ("get_usage", "/v1/usage"),
     READ_OWN("list_plans", "/v1/ops/plans"),
     READ("get_plan", "/v1/ops/plans/{plan}"),

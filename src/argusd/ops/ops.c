@@ -42,7 +42,8 @@ static const struct field thing_rows[] = {
     THING(fate,
           FIELD_STR,
           .flags = FIELD_ALWAYS,
-          .doc = "drained, removed, restarted, or why it stays"),
+          .doc = "drained, removed, restarted, why it stays; of a job that Argus did not submit "
+                 "(foreign/ID) stopped or waited_for"),
     THING(bytes, FIELD_COUNT),
 };
 static const struct field_table thing_table = FIELD_TABLE(NULL, thing_rows, ops_thing);
@@ -65,6 +66,10 @@ static const struct field plan_rows[] = {
     PLAN(then, FIELD_INT32, .flags = FIELD_STORED),
     PLAN(within, FIELD_SPAN, .flags = FIELD_STORED),
     PLAN(force, FIELD_BOOL, .flags = OPS_KEPT),
+    PLAN(stop_foreign,
+         FIELD_BOOL,
+         .flags = OPS_KEPT,
+         .doc = "jobs that Argus did not submit are not waited for, but stopped with the machine"),
     PLAN(of_user, FIELD_STR, .flags = FIELD_STORED),
     PLAN(of_project, FIELD_STR, .flags = FIELD_STORED),
     PLAN(of_pool, FIELD_STR, .flags = FIELD_STORED),
@@ -81,6 +86,7 @@ static const struct field plan_rows[] = {
          .doc = "that it touches, and what becomes of each"),
     PLAN(job_ids, FIELD_STRV, .flags = FIELD_STORED),
     PLAN(back, FIELD_STRV, .flags = FIELD_STORED),
+    PLAN(waited, FIELD_STRV, .flags = FIELD_STORED),
     PLAN(users, FIELD_STRV, .flags = OPS_ITEM, .doc = "users whose jobs these are"),
     PLAN(things,
          FIELD_LIST,
@@ -378,8 +384,7 @@ int ops_add(struct ops *o,
             const struct ops_plan **ret,
             struct err *err)
 {
-    unsigned char bytes[5];
-    char hex[2 * sizeof(bytes) + 1], hash[HASH_HEX];
+    char hex[2 * 5 + 1], hash[HASH_HEX];
     int r = ops_look(o->a, taken, goes, err);
     if (r == 0)
         r = ops_check_room(o, taken->user, err);
@@ -388,8 +393,7 @@ int ops_add(struct ops *o,
     struct ops_plan *p = xcalloc(1, sizeof(*p));
     *p = *taken;
     *taken = (struct ops_plan){0};
-    random_bytes(bytes, sizeof(bytes));
-    p->id = xasprintf("plan-%s", str_hex(bytes, sizeof(bytes), hex));
+    p->id = xasprintf("plan-%s", random_hex(5, hex));
     opsfacts_hash(&p->facts, hash);
     p->hash = xstrdup(hash);
     p->created_at = clock_wall();
@@ -454,6 +458,7 @@ int ops_compare(const struct ops_plan *p, int role, struct field_list *ret, stru
                            .then = p->then,
                            .within = p->within,
                            .force = true, /* what speaks against it was weighed when it was made */
+                           .stop_foreign = p->stop_foreign,
                            .of_user = p->of_user,
                            .of_project = p->of_project,
                            .of_pool = p->of_pool};

@@ -90,7 +90,7 @@ struct ops_plan {
     char *target; /* the node, job or cluster; of many jobs what chose them: "project/rlhf" */
     int then;     /* enum node_then */
     usec_t within;
-    bool force;
+    bool force, stop_foreign;
     char *of_user, *of_project, *of_pool;
     struct strv ids;
     /* the state that it was made for, and what it touches */
@@ -98,6 +98,7 @@ struct ops_plan {
     struct pairs facts;
     char *jobs;                /* JSON: a list of DrainPlanJob */
     struct strv job_ids, back; /* back: those that are to wait or run again */
+    struct strv waited;        /* of these, while the cluster was down */
     struct strv users;
     struct field_list things; /* of struct ops_thing */
     double gpus, at_risk_gpu_hours;

@@ -107,6 +107,22 @@ static void ops_look_node(struct ops_sight *s, const struct node_row *n, const c
     ops_add_thing(s->p, xasprintf("node/%s", n->spec.name), fate, 0);
 }
 
+/* Jobs that Argus did not submit, on this machine; nr NULL: on all. Where they are stopped each is
+ * a fact: whoever approved the plan has not seen the next one. */
+static void ops_look_foreign(struct ops_sight *s, const struct noderun *nr)
+{
+    size_t n;
+    bool stops = s->p->stop_foreign;
+    struct nodes_holder *v = nodes_holders(s->a->nodes, nr, &n);
+    for (size_t i = 0; i < n && i < OPS_JOBS_MAX; i++) {
+        const char *ray_id = str_or(v[i].ray_id, "unknown");
+        ops_add_thing(s->p, xasprintf("foreign/%s", ray_id), stops ? "stopped" : "waited_for", 0);
+        if (stops)
+            ops_fact(s, "foreign", ray_id, xstrdup("runs"));
+    }
+    free(v);
+}
+
 static int ops_look_jobs_on(struct ops_sight *s, const char *node, enum node_then then)
 {
     const struct jobrisk_ask how = {
@@ -129,6 +145,7 @@ static int ops_look_drain(struct ops_sight *s)
     if (r < 0)
         return r;
     ops_look_node(s, nodes_row(nr), "drained");
+    ops_look_foreign(s, nr);
     ops_add_step(s->p, OPS_STEP_DRAIN);
     ops_add_step(s->p, OPS_STEP_EMPTY);
     return ops_look_jobs_on(s, s->p->target, (enum node_then)s->p->then);
@@ -143,6 +160,7 @@ static int ops_look_remove(struct ops_sight *s)
     const struct node_row *n = nodes_row(nr);
     bool runs = n->want != NODE_WANT_REMOVED && n->state != NODE_OFFLINE;
     ops_look_node(s, n, "removed");
+    ops_look_foreign(s, nr);
     if (runs && !s->p->force) {
         int r = nodes_check_drain(nr, s->err);
         if (r < 0)
@@ -168,6 +186,21 @@ static int ops_look_cluster_jobs(struct ops_sight *s)
     return r;
 }
 
+/* Without a head no job of Ray lives: those of others cannot be waited for, they are in the way. */
+static int ops_look_head_foreign(struct ops_sight *s)
+{
+    char jobs[200];
+    size_t n;
+    free(nodes_holders(s->a->nodes, NULL, &n));
+    if (n && !s->p->stop_foreign) {
+        nodes_holders_names(s->a->nodes, NULL, jobs, sizeof(jobs));
+        return message_refuse(s->err, ERR_CONFLICT, "ops_head_has_foreign",
+                              MESSAGE_ARGS(MESSAGE_STR("jobs", jobs)));
+    }
+    ops_look_foreign(s, NULL);
+    return 0;
+}
+
 static int ops_look_head(struct ops_sight *s)
 {
     const struct settings *set = s->a->settings;
@@ -184,7 +217,9 @@ static int ops_look_head(struct ops_sight *s)
     ops_add_step(s->p, OPS_STEP_DOWN);
     ops_add_step(s->p, OPS_STEP_UP);
     ops_add_step(s->p, OPS_STEP_BACK);
-    int r = ops_look_cluster_jobs(s);
+    int r = ops_look_head_foreign(s);
+    if (r == 0)
+        r = ops_look_cluster_jobs(s);
     if (r < 0 || s->p->force || !s->p->job_ids.n)
         return r;
     return message_refuse(s->err, ERR_CONFLICT, "ops_head_has_jobs",

@@ -205,20 +205,29 @@ struct ops_form {
     ASK("deadline", FIELD_SPAN, p.within, .doc = "how long what runs there may go on"),            \
         ASK("then", FIELD_ENUM, p.then, .names = then_words, .dflt = "wait",                       \
             .doc = "at the deadline: wait on, stop the jobs, or restart them elsewhere")
+#define ASK_STOP_FOREIGN                                                                           \
+    ASK("stop_foreign", FIELD_BOOL, p.stop_foreign,                                                \
+        .doc = "jobs that Argus did not submit are not waited for, but stopped with the machine")
 static const struct field drain_rows[] = {
     ASK("node", FIELD_STR, p.target, .flags = FIELD_REQUIRED),
     ASK_DRAIN,
+    ASK_STOP_FOREIGN,
     ASK_DRY,
 };
 static const struct field remove_rows[] = {
     ASK("node", FIELD_STR, p.target, .flags = FIELD_REQUIRED),
     ASK_DRAIN,
-    ASK("force", FIELD_BOOL, p.force, .doc = "at once: its jobs end, nothing is waited for"),
+    ASK("force",
+        FIELD_BOOL,
+        p.force,
+        .doc = "at once: its jobs end, none is waited for but those that Argus did not submit"),
+    ASK_STOP_FOREIGN,
     ASK_DRY,
 };
 static const struct field head_rows[] = {
     ASK("cluster", FIELD_STR, p.target, .doc = "the one there is, if not given"),
     ASK("force", FIELD_BOOL, p.force, .doc = "though jobs run"),
+    ASK_STOP_FOREIGN,
     ASK_DRY,
 };
 static const struct field cleanup_rows[] = {

@@ -24,7 +24,8 @@ static char *ops_kept(const char *code, const struct message_arg *args)
 static int ops_act_drain(struct ops_plan *p, struct err *err)
 {
     struct noderun *nr = nodes_find(p->of->a->nodes, p->target);
-    const struct nodes_drain how = {.within = p->within, .then = (enum node_then)p->then};
+    const struct nodes_drain how = {
+        .within = p->within, .then = (enum node_then)p->then, .stop_foreign = p->stop_foreign};
     if (!nr)
         return message_refuse(
             err, ERR_NOT_FOUND, "not_found",
@@ -75,7 +76,9 @@ static enum ops_found ops_look_empty(const struct ops_plan *p, char **ret_real)
 static int ops_act_remove(struct ops_plan *p, struct err *err)
 {
     struct noderun *nr = nodes_find(p->of->a->nodes, p->target);
-    return nr ? nodes_remove(nr, p->force, p->applied_by, err) : 0; /* it is gone already */
+    unsigned flags =
+        (p->force ? NODES_REMOVE_FORCED : 0u) | (p->stop_foreign ? NODES_REMOVE_STOP_FOREIGN : 0u);
+    return nr ? nodes_remove(nr, flags, p->applied_by, err) : 0; /* it is gone already */
 }
 
 static enum ops_found ops_look_removed(const struct ops_plan *p, char **ret_real)
@@ -121,12 +124,15 @@ static int ops_act_down(struct ops_plan *p, struct err *err)
     const struct api *a = p->of->a;
     char text[200];
     struct live *l;
+    int r = nodes_check_down(a->nodes, p->stop_foreign, err); /* before a job of ours ends for it */
+    if (r < 0)
+        return r;
     message_write(text, sizeof(text),
                   MESSAGE_ARGS(MESSAGE_STR("node", "head"), MESSAGE_NUM("restart", 1)));
     for (size_t pos = 0; (l = jobs_next_placed(a->jobs, &pos));)
         if (!jobs_preempt(l, "node_drained", text, p->applied_by))
             (void)api_stop_job(l, p->applied_by); /* it may be stopping already */
-    return nodes_down(a->nodes, NODE_THEN_RESTART, p->applied_by, err);
+    return nodes_down(a->nodes, NODE_THEN_RESTART, p->stop_foreign, p->applied_by, err);
 }
 
 struct ops_machines {
@@ -160,8 +166,13 @@ static enum ops_found ops_look_down(const struct ops_plan *p, char **ret_real)
     return m.out == m.all && !left ? OPS_AS_EXPECTED : OPS_NOT_YET;
 }
 
+/* Who has gone back to the queue is seen now: with the cluster up a short job may be over at once.
+ */
 static int ops_act_up(struct ops_plan *p, struct err *err)
 {
+    for (size_t i = 0; i < p->back.n; i++)
+        if (jobs_find_id(p->of->a->jobs, p->back.v[i]))
+            strv_add(&p->waited, p->back.v[i]);
     return nodes_up(p->of->a->nodes, p->applied_by, err);
 }
 
@@ -179,8 +190,9 @@ static enum ops_found ops_look_back(const struct ops_plan *p, char **ret_real)
 {
     size_t live = ops_count_live(p, &p->back);
     *ret_real = ops_kept("ops_real_back",
-                         MESSAGE_ARGS(MESSAGE_NUM("n", live), MESSAGE_NUM("all", p->back.n)));
-    return live == p->back.n ? OPS_AS_EXPECTED : OPS_NEVER;
+                         MESSAGE_ARGS(MESSAGE_NUM("n", p->waited.n), MESSAGE_NUM("all", p->back.n),
+                                      MESSAGE_NUM("live", live)));
+    return p->waited.n == p->back.n ? OPS_AS_EXPECTED : OPS_NEVER;
 }
 
 /* ---- checkpoints ---- */
@@ -288,11 +300,23 @@ enum ops_found ops_step_look(const struct ops_plan *p, const struct ops_step *s,
     return ops_step_rows[s->what].look(p, ret_real);
 }
 
+/* The plan names jobs of others that run to their end. */
+static bool ops_waits_for_others(const struct ops_plan *p)
+{
+    const struct ops_thing *v = p->things.v;
+    for (size_t i = 0; i < p->things.n; i++)
+        if (str_starts(v[i].thing, "foreign/") && str_eq(v[i].fate, "waited_for"))
+            return true;
+    return false;
+}
+
 usec_t ops_step_patience(const struct ops_plan *p, const struct ops_step *s)
 {
-    bool waits = s->what == OPS_STEP_EMPTY && p->then == NODE_THEN_WAIT; /* jobs run to their end */
-    usec_t drains = s->what == OPS_STEP_EMPTY ? p->within : 0;
-    return waits ? 0 : drains + ops_step_rows[s->what].patience;
+    bool empties = s->what == OPS_STEP_EMPTY;
+    bool waits = empties && p->then == NODE_THEN_WAIT; /* jobs run to their end */
+    if (empties || s->what == OPS_STEP_REMOVE)
+        waits |= ops_waits_for_others(p);
+    return waits ? 0 : (empties ? p->within : 0) + ops_step_rows[s->what].patience;
 }
 
 bool ops_step_is_single(const struct ops_step *s)

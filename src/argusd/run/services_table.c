@@ -204,6 +204,7 @@ static int open_nodes(struct services *s, struct err *err)
                                 .accounting = s->api.accounting,
                                 .jobs = s->api.jobs,
                                 .cluster = s->api.cluster,
+                                .adopted = s->api.adopted,
                                 .figures = s->api.figures,
                                 .instance = s->instance,
                                 .boot_id = clock_boot_id(s->boot_id),

@@ -10,6 +10,7 @@
 #include "argusd/content/code.h"
 #include "argusd/content/registry_inputs.h"
 #include "argusd/content/snapshots_view.h"
+#include "argusd/ground/foreign.h"
 #include "argusd/jobs/jobs_rules.h"
 #include "argusd/launch/fitcheck.h"
 #include "argusd/launch/launchplan.h"
@@ -42,7 +43,7 @@ static int check_id(struct submit *s, struct err *err)
     if (used || s->has_dir) /* one sentence: whose job it was is not told */
         return message_refuse(err, ERR_CONFLICT, "id_used",
                               MESSAGE_ARGS(MESSAGE_STR("id", s->spec.id)));
-    if (cluster_has_foreign(s->a->cluster, s->spec.id))
+    if (foreign_has_id(cluster_foreign(s->a->cluster), s->spec.id))
         return message_refuse(
             err, ERR_CONFLICT, "id_used",
             MESSAGE_ARGS(MESSAGE_STR("id", s->spec.id), MESSAGE_NUM("foreign", 1)));

@@ -33,7 +33,7 @@ static struct node_row *whole_row(void)
     (void)snprintf(n->net_code, sizeof(n->net_code), "%s", "net_slow");
     (void)snprintf(n->net_text, sizeof(n->net_text), "%s", "{\"a\":\"n1\"}");
     (void)snprintf(n->added_by, sizeof(n->added_by), "%s", "ann");
-    n->ssh_away = n->may_run = n->drain_due = true;
+    n->ssh_away = n->may_run = n->drain_due = n->stop_foreign = true;
     (void)snprintf(n->remedies, sizeof(n->remedies), "%s", "raylet@1700000000");
     n->tries = 3;
     n->place = 2;
@@ -66,6 +66,7 @@ static void test_there_and_back(void **state)
     assert_true(nodespec_equal(&n->spec, &back->spec));
     assert_int_equal(back->facts.memory_bytes, 1ULL << 40);
     assert_int_equal(back->drain_within, 5 * USEC_MIN);
+    assert_true(back->stop_foreign);
     assert_int_equal(back->drain_watch.boot, 3);
     assert_string_equal(back->sick, n->sick);
     assert_int_equal(back->net, NODE_NET_BAD);

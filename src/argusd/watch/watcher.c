@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "argusd/evidence/files.h"
-#include "argusd/ground/idset.h"
+#include "argusd/ground/foreign.h"
 #include "argusd/launch/mark.h"
 #include "argusd/launch/trials.h"
 #include "argusd/watch/deadlines.h"
@@ -23,7 +23,6 @@
 #include "argusd/watch/sight.h"
 #include "argusd/watch/silence.h"
 #include "argusd/watch/stopper.h"
-#include "base/digest/hash.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "core/job/witness.h"
@@ -237,16 +236,27 @@ static void clear_strays(struct watcher *w, const struct ray_jobs *jobs)
     }
 }
 
-/* Ids that somebody else has used in Ray: no job of ours can have them. */
+/* Submissions of others, whose ids no job of ours can have, and drivers that nobody submitted: ours
+ * are all submitted. */
 static void note_foreign(const struct watcher *w, const struct ray_jobs *jobs)
 {
-    unsigned char seed[16];
-    random_bytes(seed, sizeof(seed));
-    struct idset *ids = idset_new(seed);
-    for (size_t i = 0; i < jobs->n; i++)
-        if (mark_is_foreign(w->p.instance, &jobs->v[i], w->p.knows_id, w->p.arg))
-            idset_add(ids, jobs->v[i].submission_id);
-    cluster_take_foreign(w->p.cluster, ids);
+    struct foreign_job *v = xcalloc(jobs->n + 1, sizeof(*v));
+    size_t n = 0;
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct ray_job *rj = &jobs->v[i];
+        const char *ray_id = rj->is_submission ? rj->submission_id : rj->job_id;
+        bool is_foreign = rj->is_submission
+                              ? mark_is_foreign(w->p.instance, rj, w->p.knows_id, w->p.arg)
+                              : ray_id != NULL;
+        if (is_foreign)
+            v[n++] = (struct foreign_job){.ray_id = xstrdup(ray_id),
+                                          .job_id = xstrdup(rj->job_id),
+                                          .node_id = xstrdup(rj->driver_node_id),
+                                          .ip = xstrdup(rj->driver_ip),
+                                          .is_submission = rj->is_submission,
+                                          .is_live = !ray_job_status_is_terminal(rj->status)};
+    }
+    foreign_take_jobs(cluster_foreign(w->p.cluster), v, n, w->list_started);
 }
 
 static void on_list(const struct ray_jobs *jobs, const struct err *err, void *arg)
@@ -419,9 +429,10 @@ static void watcher_on_tick(uv_timer_t *t)
     struct watcher *w = container_of(t, struct watcher, timer);
     usec_t now = clock_mono();
     bool any = any_in_ray(w);
+    bool is_waited_for = foreign_is_wanted(cluster_foreign(w->p.cluster));
     watcher_wake(w, now);
     jobs_sweep(w->p.jobs);
-    if (!w->list_call && (any || now - w->list_at >= LIST_EVERY_IDLE)) {
+    if (!w->list_call && (any || is_waited_for || now - w->list_at >= LIST_EVERY_IDLE)) {
         w->list_started = now;
         w->list_call = ray_list_jobs(w->p.ray, on_list, w);
     }

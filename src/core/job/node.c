@@ -185,6 +185,14 @@ static void fenced(struct node_row *n, const struct node_event *e, const struct 
     go(n, n->state, NODE_STEP_PROBE, now);
 }
 
+/* On its way out it waits for jobs of others, or for Ray to tell of them. */
+static void held_up(struct node_row *n, const struct node_event *e, const struct moment *now)
+{
+    (void)now;
+    if (n->want != NODE_WANT_UP)
+        node_set_reason(n, e->code, e->text, NULL);
+}
+
 static void started(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
     text_copy(n->session, str_or(e->session, ""));
@@ -231,13 +239,15 @@ static void lose_session(struct node_row *n, const struct node_event *e, const s
 
 static void drain(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
-    bool again = n->want == NODE_WANT_DRAINED && n->drain_within == e->within && n->then == e->then;
+    bool again = n->want == NODE_WANT_DRAINED && n->drain_within == e->within &&
+                 n->then == e->then && n->stop_foreign == e->stop_foreign;
     if (n->want == NODE_WANT_REMOVED || again)
         return;
     n->want = NODE_WANT_DRAINED;
     n->drain_within = e->within;
     n->then = e->then;
     n->drain_due = false;
+    n->stop_foreign = e->stop_foreign;
     n->downed = e->downed;
     stopwatch_start(&n->drain_watch, now);
     if (n->step == NODE_STEP_IN) {
@@ -264,11 +274,10 @@ static void due(struct node_row *n, const struct node_event *e, const struct mom
 
 static void empty(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
-    (void)e;
     if (n->state != NODE_DRAINING)
         return;
     n->tries = 0;
-    node_set_reason(n, "stopping", "{}", NULL);
+    node_set_reason(n, "stopping", str_or(e->text, "{}"), NULL);
     go(n, NODE_DRAINING, NODE_STEP_LEAVE, now);
 }
 
@@ -294,7 +303,7 @@ static void undrain(struct node_row *n, const struct node_event *e, const struct
         return;
     n->want = NODE_WANT_UP;
     n->drain_within = 0;
-    n->drain_due = n->downed = false;
+    n->drain_due = n->downed = n->stop_foreign = false;
     if (n->step == NODE_STEP_IN) {
         node_set_reason(n, NULL, NULL, NULL);
         go(n, NODE_ONLINE, NODE_STEP_IN, now);
@@ -304,14 +313,19 @@ static void undrain(struct node_row *n, const struct node_event *e, const struct
     } /* leaving: it goes first, then comes in again */
 }
 
+/* One that is in goes when it is EMPTY: jobs of others may run on it. */
 static void remove_it(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
     n->want = NODE_WANT_REMOVED;
     n->forced |= e->forced;
+    n->stop_foreign |= e->stop_foreign;
     n->drain_within = 0;
+    n->drain_due = false;
     n->tries = 0;
     node_set_reason(n, "removing", "{}", NULL);
-    if (n->may_run)
+    if (n->step == NODE_STEP_IN)
+        go(n, NODE_DRAINING, NODE_STEP_IN, now);
+    else if (n->may_run)
         go(n, leaving(n), NODE_STEP_LEAVE, now);
     else
         go(n, NODE_OFFLINE, NODE_STEP_OUT, now);
@@ -385,6 +399,7 @@ static const change_f table[NODE_STEP_END][NODE_EV_END] = {
     [NODE_STEP_IN] = {[NODE_EV_LOST] = lost,
                       [NODE_EV_SESSION] = lose_session,
                       [NODE_EV_DRAIN] = drain,
+                      [NODE_EV_BLOCKED] = held_up,
                       [NODE_EV_DUE] = due,
                       [NODE_EV_EMPTY] = empty,
                       [NODE_EV_UNDRAIN] = undrain,
@@ -398,6 +413,7 @@ static const change_f table[NODE_STEP_END][NODE_EV_END] = {
                       [NODE_EV_NET_BAD] = net_is_bad},
     [NODE_STEP_LEAVE] = {[NODE_EV_STOPPED] = stopped,
                          [NODE_EV_FAILED] = failed,
+                         [NODE_EV_BLOCKED] = held_up,
                          [NODE_EV_DRAIN] = drain,
                          [NODE_EV_UNDRAIN] = undrain,
                          [NODE_EV_REMOVE] = remove_it},
@@ -413,7 +429,7 @@ static bool node_net_is_same(const struct node_row *a, const struct node_row *b)
 static bool node_drain_is_same(const struct node_row *a, const struct node_row *b)
 {
     return a->drain_within == b->drain_within && a->then == b->then && a->downed == b->downed &&
-           a->drain_due == b->drain_due;
+           a->drain_due == b->drain_due && a->stop_foreign == b->stop_foreign;
 }
 
 /* What a change can touch and an observer can see, or a restart must find again. */
@@ -468,8 +484,14 @@ usec_t node_patience(const struct node_row *n)
 bool node_is_due(const struct node_row *n, const struct moment *now)
 {
     bool has_deadline = n->drain_within || n->then != NODE_THEN_WAIT;
-    return n->state == NODE_DRAINING && n->step == NODE_STEP_IN && has_deadline && !n->drain_due &&
-           stopwatch_read(&n->drain_watch, now) >= n->drain_within;
+    return n->state == NODE_DRAINING && n->step == NODE_STEP_IN && n->want == NODE_WANT_DRAINED &&
+           has_deadline && !n->drain_due && stopwatch_read(&n->drain_watch, now) >= n->drain_within;
+}
+
+bool node_stops_foreign(const struct node_row *n, const struct moment *now)
+{
+    return n->stop_foreign &&
+           (!n->drain_within || stopwatch_read(&n->drain_watch, now) >= n->drain_within);
 }
 
 const char *node_why_not(const struct node_row *n)

@@ -140,9 +140,10 @@ struct node_row {
     usec_t drain_within;           /* span; 0 = as long as the jobs like */
     struct stopwatch drain_watch;  /* since the drain was asked for */
     enum node_then then;
-    bool drain_due; /* the deadline has passed and was acted on */
-    bool downed;    /* drained with the whole cluster, and back with it */
-    bool forced;    /* removal does not wait for an answer of the machine */
+    bool drain_due;    /* the deadline has passed and was acted on */
+    bool downed;       /* drained with the whole cluster, and back with it */
+    bool forced;       /* removal does not wait for an answer of the machine */
+    bool stop_foreign; /* jobs of others that run there are stopped with it */
     struct node_facts facts;
     char slow[NODE_SLOW_MAX];       /* jobs of which a rank was slow there: node_slow.h */
     char remedies[REMEDY_BOOK_MAX]; /* the acts of the last hour: remedy.h */
@@ -155,18 +156,18 @@ void node_row_free(struct node_row *n); /* NULL is fine */
     X(PROBED)  /* the machine is fit */                                                            \
     X(FAILED)  /* the step did not work: code, text, fix */                                        \
     X(FENCED)  /* nothing of the lost session runs any more */                                     \
-    X(BLOCKED) /* fit, and waits for somebody else: code, text */                                  \
+    X(BLOCKED) /* fit, or on its way out, and waits for somebody else: code, text */               \
     X(STARTED) /* ray start has returned; session */                                               \
     X(SILENT)  /* it runs, and Ray does not show it: code, text, fix; nothing is ended for that */ \
     X(SEEN)    /* it is alive in Ray's list */                                                     \
     X(LOST)    /* it is gone: Ray says so, or we see it ourselves; code, text */                   \
     X(SESSION) /* Ray has lost its memory: what runs on the node belongs to nobody */              \
-    X(DRAIN)   /* within, then */                                                                  \
+    X(DRAIN)   /* within, then, stop_foreign */                                                    \
     X(DUE)     /* the deadline of the drain is there */                                            \
-    X(EMPTY)   /* nothing of ours runs on it */                                                    \
+    X(EMPTY)   /* nothing that is waited for runs on it: text */                                   \
     X(STOPPED) /* its raylet is gone, we ended it */                                               \
     X(UNDRAIN)                                                                                     \
-    X(REMOVE) /* forced */                                                                         \
+    X(REMOVE) /* forced, stop_foreign */                                                           \
     X(SICK)   /* a look found trouble: text */                                                     \
     X(WELL)                                                                                        \
     X(AWAY)      /* ssh does not get through: text */                                              \
@@ -186,6 +187,7 @@ struct node_event {
     enum node_then then;           /* DRAIN */
     bool downed;                   /* DRAIN */
     bool forced;                   /* REMOVE */
+    bool stop_foreign;             /* DRAIN, REMOVE */
 };
 
 /* Change the row. True if anything that others see or that must survive changed: store it. */
@@ -211,6 +213,9 @@ usec_t node_patience(const struct node_row *n);
 
 /* The deadline of its drain has passed and was not told yet: DUE. */
 bool node_is_due(const struct node_row *n, const struct moment *now);
+/* Jobs of others that run there are not waited for any more: somebody said so, and the deadline of
+ * the drain, if it has one, has passed. */
+bool node_stops_foreign(const struct node_row *n, const struct moment *now);
 
 /* "" if it takes new jobs, else the word why not: "pending" "draining" "offline" "unhealthy". */
 const char *node_why_not(const struct node_row *n);

@@ -40,9 +40,24 @@ const char *remedy_to_string(enum remedy r)
     return remedy_rows[r].name;
 }
 
+bool remedy_from_string(const char *word, enum remedy *ret)
+{
+    for (size_t i = 0; i < REMEDY_END; i++)
+        if (!strcmp(word, remedy_rows[i].name)) {
+            *ret = (enum remedy)i;
+            return true;
+        }
+    return false;
+}
+
 int remedy_limit(enum remedy r)
 {
     return remedy_rows[r].limit;
+}
+
+usec_t remedy_rest(enum remedy r)
+{
+    return remedy_rows[r].rest;
 }
 
 /* "stray_process@1796000000" */
@@ -58,12 +73,10 @@ static bool remedy_read_one(const char *p, size_t n, struct remedy_done *ret)
     if (!at || str_to_int(at + 1, 0, REMEDY_SECONDS_MAX, &seconds, NULL) < 0)
         return false;
     *at = 0;
-    for (size_t i = 0; i < REMEDY_END; i++)
-        if (!strcmp(word, remedy_rows[i].name)) {
-            *ret = (struct remedy_done){(enum remedy)i, (usec_t)seconds * USEC_SEC};
-            return true;
-        }
-    return false;
+    if (!remedy_from_string(word, &ret->what))
+        return false;
+    ret->at = (usec_t)seconds * USEC_SEC;
+    return true;
 }
 
 /* Those of the last hour, the newest last; how many. Of more than there can be the first ones. */

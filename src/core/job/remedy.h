@@ -22,7 +22,9 @@ enum remedy { REMEDY_TABLE(X) REMEDY_END };
 #undef X
 
 const char *remedy_to_string(enum remedy r);
-int remedy_limit(enum remedy r); /* acts for a node and hour */
+bool remedy_from_string(const char *word, enum remedy *ret); /* false: no remedy has this name */
+int remedy_limit(enum remedy r);                             /* acts for a node and hour */
+usec_t remedy_rest(enum remedy r);                           /* after each act; 0: none */
 
 /* Whether one more act may be. */
 enum remedy_leave {

@@ -236,6 +236,8 @@ static void test_remove(void **state)
     n = online_node();
     assert_true(apply(n, NODE_EV_REMOVE, 5000));
     assert_int_equal(n->state, NODE_DRAINING);
+    assert_int_equal(node_act(n), NODE_ACT_WATCH); /* others may use it */
+    assert_true(apply(n, NODE_EV_EMPTY, 5050));
     assert_int_equal(node_act(n), NODE_ACT_STOP);
     assert_true(apply(n, NODE_EV_FAILED, 5100));
     assert_int_equal(node_act(n), NODE_ACT_STOP); /* it is not forgotten while it may run */
@@ -244,6 +246,43 @@ static void test_remove(void **state)
     assert_true(apply_event(n, &force, 5200));
     assert_true(apply(n, NODE_EV_FAILED, 5300));
     assert_int_equal(node_act(n), NODE_ACT_FORGET);
+    node_row_free(n);
+}
+
+/* Jobs of others are waited for, unless somebody says that they go, and not before the deadline. */
+static void test_jobs_of_others(void **state)
+{
+    (void)state;
+    struct moment early = {.wall = 6000, .boot = 6000, .boot_id = "b"};
+    struct moment late = {.wall = 8000, .boot = 8000, .boot_id = "b"};
+    struct node_row *n = online_node();
+    assert_false(apply(n, NODE_EV_BLOCKED, 4500)); /* it is not on its way out */
+    struct node_event e = {.kind = NODE_EV_DRAIN};
+    assert_true(apply_event(n, &e, 5000));
+    assert_false(node_stops_foreign(n, &late));
+    assert_true(apply(n, NODE_EV_BLOCKED, 5100));
+    assert_string_equal(n->reason.code, "code");
+    assert_int_equal(node_act(n), NODE_ACT_WATCH);
+    assert_false(apply(n, NODE_EV_BLOCKED, 5200)); /* the same reason is no news */
+    e.stop_foreign = true;                         /* said later: it is another drain */
+    assert_true(apply_event(n, &e, 5300));
+    assert_true(node_stops_foreign(n, &early));
+    e.within = 2000;
+    assert_true(apply_event(n, &e, 5500));
+    assert_false(node_stops_foreign(n, &early));
+    assert_true(node_stops_foreign(n, &late));
+    assert_true(apply(n, NODE_EV_UNDRAIN, 7000));
+    assert_false(node_stops_foreign(n, &late));
+    node_row_free(n);
+    n = online_node();
+    assert_true(apply(n, NODE_EV_REMOVE, 5000));
+    assert_false(node_stops_foreign(n, &late));
+    struct node_event removal = {.kind = NODE_EV_REMOVE, .stop_foreign = true};
+    assert_true(apply_event(n, &removal, 5500));
+    assert_true(node_stops_foreign(n, &early));
+    assert_true(apply(n, NODE_EV_EMPTY, 6000));
+    assert_true(apply(n, NODE_EV_BLOCKED, 6100)); /* somebody came in the last moment */
+    assert_int_equal(node_act(n), NODE_ACT_STOP);
     node_row_free(n);
 }
 
@@ -341,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_undrain_while_it_leaves),
         cmocka_unit_test(test_drain_of_what_is_not_in),
         cmocka_unit_test(test_remove),
+        cmocka_unit_test(test_jobs_of_others),
         cmocka_unit_test(test_health_keeps_jobs_off),
         cmocka_unit_test(test_its_network_is_measured_at_each_join),
         cmocka_unit_test(test_random_lives),

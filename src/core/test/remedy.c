@@ -47,6 +47,21 @@ static void each_has_its_limit(void **state)
     assert_int_equal(remedy_ask(book, REMEDY_RAYLET, NOW + USEC_SEC), REMEDY_SPENT);
 }
 
+static void each_is_found_by_its_name(void **state)
+{
+    enum remedy found = REMEDY_END;
+    (void)state;
+    for (int r = 0; r < REMEDY_END; r++) {
+        assert_true(remedy_from_string(remedy_to_string((enum remedy)r), &found));
+        assert_int_equal(found, r);
+    }
+    assert_false(remedy_from_string("raylets", &found));
+    assert_false(remedy_from_string("", &found));
+    assert_int_equal(found, REMEDY_END - 1); /* as it was */
+    assert_int_equal(remedy_rest(REMEDY_STRAY), 30 * USEC_SEC);
+    assert_int_equal(remedy_rest(REMEDY_RAYLET), 0);
+}
+
 static void a_book_of_another_time(void **state)
 {
     static const char *const odd[] = {"",
@@ -75,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_rests_and_the_others_do_not),
         cmocka_unit_test(each_has_its_limit),
+        cmocka_unit_test(each_is_found_by_its_name),
         cmocka_unit_test(a_book_of_another_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,15 +47,33 @@ const FLAGS: Record<string, [IconName, Tone]> = {
 };
 type Word = Parameters<typeof t>[0];
 
+/** A shape in the colour of its tone, and the words beside it: State for things that have words of their own. */
+export const Toned = (p: {
+    tone: Tone;
+    icon: IconName;
+    class?: string;
+    title?: string;
+    children: ComponentChildren;
+}) => (
+    <span class={`st c-${p.tone}${p.class ? ` ${p.class}` : ""}`} title={p.title}>
+        <Icon name={p.icon} />
+        {p.children}
+    </span>
+);
+
 /** A state is a shape, a colour and a word, never one of the three alone. */
 export function State({ of, wordless }: { of: string; wordless?: boolean }) {
     const [icon, tone] = STATES[of] ?? ["unknown", "lost"];
     const word = of in STATES ? t(of as Word) : visible(of);
     return (
-        <span class={`st c-${tone}${of === "STARTING" ? " turn" : ""}`} title={wordless ? word : undefined}>
-            <Icon name={icon} />
+        <Toned
+            tone={tone}
+            icon={icon}
+            class={of === "STARTING" ? "turn" : undefined}
+            title={wordless ? word : undefined}
+        >
             {wordless ? <span class="sr">{word}</span> : word}
-        </span>
+        </Toned>
     );
 }
 export const toneOf = (state: string): Tone => STATES[state]?.[1] ?? "lost";

@@ -15,7 +15,7 @@ import { useDrop } from "../kit/drop";
 import { Icon } from "../kit/icons";
 import { List, ListCsv, type Column } from "../kit/list";
 import { ask, Drawer } from "../kit/over";
-import { Cli, Head, Meter, shell, Text, Time, toast } from "../kit/parts";
+import { Cli, Head, Meter, shell, Text, Time, toast, Toned } from "../kit/parts";
 import { Rows } from "../kit/rows";
 import { t } from "../words/shared";
 import { Asks, Text1, Tick } from "./asks";
@@ -46,15 +46,14 @@ function EntryState({ of: e }: { of: Item }) {
     const p = e.progress as { bytes?: number; total?: number } | null;
     const tone = e.state === "ready" ? "ok" : e.state === "importing" ? "run" : "quiet";
     return (
-        <span class={`st c-${tone}`}>
-            <Icon name={e.state === "ready" ? "succeeded" : e.state === "importing" ? "pending" : "stopping"} />
+        <Toned tone={tone} icon={e.state === "ready" ? "succeeded" : e.state === "importing" ? "pending" : "stopping"}>
             {w(e.state)}
             {e.state === "importing" && p?.total ? (
                 <span class="util">
                     <Meter part={(p.bytes ?? 0) / p.total} />
                 </span>
             ) : null}
-        </span>
+        </Toned>
     );
 }
 

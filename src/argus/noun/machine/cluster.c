@@ -215,7 +215,7 @@ static int cluster_up(struct cli *cli, void *opts, const struct strv *args, stru
 }
 
 struct cluster_down_opts {
-    bool yes;
+    bool yes, stop_foreign;
 };
 
 static const struct opt DOWN_OPTS[] = {
@@ -224,6 +224,10 @@ static const struct opt DOWN_OPTS[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct cluster_down_opts, yes),
      .doc = "stop it without asking"},
+    {.name = "stop-foreign",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct cluster_down_opts, stop_foreign),
+     .doc = "stop it though jobs run that Argus did not submit: they end with it"},
 };
 
 /* Names what would end. */
@@ -266,7 +270,11 @@ static int cluster_down(struct cli *cli, void *opts, const struct strv *args, st
         r = cluster_tell_jobs(cli, &jobs, err);
     if (r >= 0 && !o->yes)
         r = cluster_ask(member_str(cluster, "name"), jobs, err);
-    return r < 0 ? r : cluster_post(cli, cluster, ":down", json_pack("{s:b}", "stop_jobs", 1), err);
+    if (r < 0)
+        return r;
+    json_t *body = o->stop_foreign ? json_pack("{s:b,s:b}", "stop_jobs", 1, "stop_foreign", 1)
+                                   : json_pack("{s:b}", "stop_jobs", 1);
+    return cluster_post(cli, cluster, ":down", body, err);
 }
 
 /* ---- jobs that others gave to Ray ---- */
@@ -364,7 +372,8 @@ static const struct command CLUSTER_COMMANDS[] = {
         .summary = "stop a managed cluster",
         .text = "Stops exactly what argusd started: the jobs, Ray on the machines, then the head. "
                 "The jobs that would end are named first, and nothing is stopped before you "
-                "agree. 'argus cluster up' brings it back.",
+                "agree. Jobs that Argus did not submit are in the way. 'argus cluster up' "
+                "brings it back.",
         .example = "argus cluster down\tasks",
         OPTS(DOWN_OPTS),
         .opts_size = sizeof(struct cluster_down_opts),

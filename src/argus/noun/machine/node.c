@@ -328,10 +328,20 @@ static int node_check_run(struct cli *cli, void *opts, const struct strv *args, 
                    : 0;
 }
 
+/* The body with this member if it is on: an older argusd takes no word that it does not know. */
+static json_t *node_with(json_t *body, const char *key, bool is_on)
+{
+    if (!is_on)
+        return body;
+    body = body ? body : json_object();
+    (void)json_object_set_new(body, key, json_true()); /* fails for lack of memory only */
+    return body;
+}
+
 struct node_drain_opts {
     usec_t deadline, timeout;
     int then, output;
-    bool wait, dry_run;
+    bool wait, dry_run, stop_foreign;
 };
 
 static const char *const NODE_DRAIN_THEN[] = {"wait", "stop", "restart", NULL};
@@ -349,6 +359,11 @@ static const struct opt NODE_DRAIN_OPTS[] = {
      .doc = "what becomes of jobs at the deadline: wait on, stop them, or restart them on other "
             "machines",
      .choices = NODE_DRAIN_THEN},
+    {.name = "stop-foreign",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct node_drain_opts, stop_foreign),
+     .doc = "stop jobs that Argus did not submit with it, at the deadline if there is one; without "
+            "this they are waited for, however long"},
     {.name = "wait",
      .type = OPT_FLAG,
      .offset = offsetof(struct node_drain_opts, wait),
@@ -372,6 +387,7 @@ static int node_drain_drain(struct cli *cli,
 {
     _cleanup_(json_unrefp) json_t *node = NULL;
     json_t *body = json_pack("{s:s}", "then", NODE_DRAIN_THEN[o->then]);
+    body = node_with(body, "stop_foreign", o->stop_foreign);
     if (o->deadline)
         (void)json_object_set_new(
             body, "deadline",
@@ -431,7 +447,7 @@ static int node_undrain_run(struct cli *cli, void *opts, const struct strv *args
 static const usec_t NODE_RM_PATIENCE = 120 * USEC_SEC;
 
 struct node_rm_opts {
-    bool force;
+    bool force, stop_foreign;
 };
 
 static const struct opt NODE_RM_OPTS[] = {
@@ -439,6 +455,10 @@ static const struct opt NODE_RM_OPTS[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct node_rm_opts, force),
      .doc = "though jobs run there, and though the machine does not answer"},
+    {.name = "stop-foreign",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct node_rm_opts, stop_foreign),
+     .doc = "stop jobs that Argus did not submit with it"},
 };
 
 static int node_rm_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
@@ -447,7 +467,8 @@ static int node_rm_run(struct cli *cli, void *opts, const struct strv *args, str
     int r = cli_open(cli, err);
     for (size_t i = 0; r >= 0 && i < args->n; i++) {
         _cleanup_(json_unrefp) json_t *node = NULL;
-        json_t *body = o->force ? json_pack("{s:b}", "force", 1) : NULL;
+        json_t *body =
+            node_with(node_with(NULL, "force", o->force), "stop_foreign", o->stop_foreign);
         r = nodecall_post(cli, args->v[i], ":remove", body, &node, err);
     }
     return r < 0 ? r : nodecall_wait(cli, args, NODE_GOAL_GONE, NODE_RM_PATIENCE, err);
@@ -593,8 +614,9 @@ static const struct command NODE_COMMANDS[] = {
         .most = ARGS_ANY,
         .summary = "let machines run empty",
         .text = "From now on no job starts there. When nothing runs on it any more, argusd "
-                "ends its own Ray there and the machine is offline. 'argus node undrain' "
-                "takes it back.",
+                "ends its own Ray there and the machine is offline. Jobs that Argus did not "
+                "submit are waited for, too, and 'argus node ls' names them. 'argus node "
+                "undrain' takes it back.",
         .example = "argus node drain node-7\tjobs run to their end\n"
                    "argus node drain node-7 --dry-run --then stop --deadline 0s\twhat that would "
                    "cost\n"
@@ -626,7 +648,8 @@ static const struct command NODE_COMMANDS[] = {
         .most = ARGS_ANY,
         .summary = "forget machines",
         .text = "argusd ends its own Ray there and forgets the machine and its host key. "
-                "While jobs run on it this is refused: 'argus node drain' comes first.",
+                "While jobs run on it, those of others too, this is refused: 'argus node drain' "
+                "comes first.",
         .example = "argus node rm node-7\tit may be switched off",
         .opts = NODE_RM_OPTS,
         .n_opts = array_len(NODE_RM_OPTS),

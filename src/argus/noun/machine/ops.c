@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.c - plans of what is dangerous: made, looked at, approved, applied. */
+/* ops.c - plans of what is dangerous: made, looked at, approved, applied; and what argusd put right
+ * by itself. */
 #include "argus/noun/noun.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "base/message.h"
 #include "base/text.h"
 
-enum { OPS_TARGET_WIDE = 32 };
+enum { OPS_TARGET_WIDE = 32, REMEDIES_CELL_MAX = 4096 };
 
 static const struct opt PLAN_OPTS[] = {
     {.name = "node",
@@ -63,6 +64,12 @@ static const struct opt PLAN_OPTS[] = {
      .type = OPT_FLAG,
      .to = "body:force",
      .doc = "for remove_node and restart_ray_head: go on though jobs run"},
+    {.name = "stop-foreign",
+     .type = OPT_FLAG,
+     .to = "body:stop_foreign",
+     .doc =
+         "for drain_node, remove_node and restart_ray_head: stop jobs that Argus did not submit, "
+         "and do not wait for them"},
     {.letter = 'q', .name = "quiet", .type = OPT_FLAG, .doc = "print only the id of the plan"},
     OPT_OUTPUT(struct listing_opts),
 };
@@ -117,6 +124,20 @@ static const struct opt APPLY_OPTS[] = {
      .offset = offsetof(struct ops_apply_opts, wait),
      .doc = "wait until the plan is over; Ctrl-C ends only the waiting"},
     OPT_OUTPUT(struct ops_apply_opts),
+};
+
+static const struct opt REMEDIES_OPTS[] = {
+    {.name = "node",
+     .type = OPT_TEXT,
+     .arg = "NODE",
+     .to = "query:node",
+     .doc = "only what was done on this machine"},
+    {.name = "from",
+     .type = OPT_TEXT,
+     .arg = "TIME",
+     .to = "query:from",
+     .doc = "acts from this time on, or from this long ago (24h)"},
+    LISTING_OPTS,
 };
 
 /* ---- shown ---- */
@@ -235,17 +256,6 @@ static bool ops_ls_wants(const struct ops_ls_opts *o, const json_t *plan)
            (!o->target || str_eq(member_str(plan, "target"), o->target));
 }
 
-static void ops_print_ids(struct cli *cli, const struct listing *l, const json_t *answer)
-{
-    const json_t *plans = json_get_array(answer, l->key);
-    size_t i;
-    json_t *plan;
-    json_array_foreach (plans, i, plan)
-        (void)fprintf(cli->out, "%s\n", member_str(plan, "id"));
-    if (!json_array_size(plans))
-        cli_say(cli, l->none, "", "", "");
-}
-
 static int ops_ls_page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct ops_ls_opts *o = opts;
@@ -262,7 +272,7 @@ static int ops_ls_page(struct cli *cli, void *opts, const struct strv *args, str
         if (!ops_ls_wants(o, json_array_get(plans, i)))
             (void)json_array_remove(plans, i); /* it is there */
     if (o->quiet && o->output < OUTPUT_JSON)
-        ops_print_ids(cli, l, answer);
+        listing_print_ids(cli, plans, l->none);
     else
         listing_print(cli, l, answer, o->output, o->utc);
     return 0;
@@ -323,6 +333,72 @@ static int ops_apply_run(struct cli *cli, void *opts, const struct strv *args, s
                           MESSAGE_ARGS(MESSAGE_STR("id", args->v[0]), MESSAGE_STR("state", state)));
 }
 
+/* ---- remedies ---- */
+
+static void remedies_switch(struct table *t, const json_t *remedy, const struct when *w)
+{
+    bool is_on = json_get_bool(remedy, "on", false);
+    (void)w;
+    table_add(t, is_on ? STYLE_GREEN : STYLE_DIM, is_on ? "on" : "off");
+}
+
+/* "node-1 3, node-2 12": where it acted within this hour, and how often. */
+static void remedies_nodes(struct table *t, const json_t *remedy, const struct when *w)
+{
+    _cleanup_(buf_release) struct buf all = BUF_INIT(REMEDIES_CELL_MAX);
+    bool is_spent = false;
+    size_t i;
+    json_t *node;
+    (void)w;
+    json_array_foreach (json_get_array(remedy, "nodes"), i, node) {
+        is_spent |= str_eq(member_str(node, "leave"), "spent");
+        (void)buf_addf(&all, "%s%s %g", i ? ", " : "", member_str(node, "node"),
+                       json_get_real(node, "acts", 0)); /* nodes that do not fit are left out */
+    }
+    table_add(t, is_spent ? STYLE_RED : STYLE_PLAIN, all.len ? buf_str(&all) : NULL);
+}
+
+static void remedies_outcome(struct table *t, const json_t *act, const struct when *w)
+{
+    const char *outcome = member_str(act, "outcome");
+    enum style style = str_eq(outcome, "done")     ? STYLE_GREEN
+                       : str_eq(outcome, "failed") ? STYLE_RED
+                                                   : STYLE_YELLOW;
+    (void)w;
+    table_add(t, style, outcome);
+}
+
+static const struct column REMEDIES[] = {
+    {.title = "say_remedy", .key = "remedy", .style = STYLE_BOLD},
+    {.title = "say_state", .draw = remedies_switch},
+    {.title = "say_remedy_limit", .flags = COLUMN_RIGHT, .key = "limit", .as = CELL_NUMBER},
+    {.title = "say_remedy_rest", .flags = COLUMN_RIGHT, .key = "rest"},
+    {.title = "say_remedy_nodes", .flags = COLUMN_ROOM, .draw = remedies_nodes},
+    {.title = "say_remedy_key", .key = "key", .rank = 1},
+};
+static const struct column REMEDY_ACTS[] = {
+    {.title = "say_at", .key = "at", .as = CELL_TIME},
+    {.title = "say_node", .flags = COLUMN_NAME, .least = 8, .key = "node"},
+    {.title = "say_remedy", .key = "remedy"},
+    {.title = "say_state", .draw = remedies_outcome},
+    {.title = "say_reason", .flags = COLUMN_FLEX, .least = 20, .key = "why.text", .rank = 1},
+    {.title = "say_remedy_found", .flags = COLUMN_ROOM, .key = "found.text"},
+};
+static const struct listing REMEDIES_LISTING = {.key = "remedies", COLUMNS(REMEDIES)};
+static const struct listing REMEDY_ACTS_LISTING = {.key = "acts",
+                                                   COLUMNS(REMEDY_ACTS),
+                                                   .none = "say_remedies_no_acts"};
+
+static void remedies_print(struct cli *cli, const json_t *answer, const struct seen *seen)
+{
+    int output = seen->wide ? OUTPUT_WIDE : OUTPUT_TABLE;
+    listing_print(cli, &REMEDIES_LISTING, answer, output, seen->when.utc);
+    (void)fputc('\n', cli->out);
+    listing_print(cli, &REMEDY_ACTS_LISTING, answer, output, seen->when.utc);
+    if (json_get_bool(answer, "cut", false))
+        cli_say(cli, "say_remedies_cut", "", "", "");
+}
+
 #define OPS_ONE(words) .args = (words), .least = 1, .most = 1
 static const struct command OPS_COMMANDS[] = {
     {.name = "ops plan",
@@ -374,6 +450,15 @@ static const struct command OPS_COMMANDS[] = {
      OPTS(APPLY_OPTS),
      .opts_size = sizeof(struct ops_apply_opts),
      .run = ops_apply_run},
+    {.name = "ops remedies",
+     .args = "",
+     .summary = "show what argusd puts right by itself, and what it did lately",
+     .text = "Each remedy with the key of argus.yaml that turns it off, how often it may act on a "
+             "machine in an hour, and where it acted in this hour; then its acts: what each was "
+             "for, and what it came to.",
+     .example = "argus ops remedies --node node-7 --from 2d\twhat was put right on a machine",
+     OPTS(REMEDIES_OPTS),
+     .ask = {.path = "/v1/remedies", .print = remedies_print}},
 };
 
 NOUN(ops, OPS_COMMANDS);

@@ -9,7 +9,6 @@
 
 #include "argus/job/jobtable.h"
 #include "argus/job/jobview.h"
-#include "argus/show/member.h"
 #include "base/message.h"
 #include "base/str.h"
 
@@ -133,14 +132,6 @@ static int ls_make_query(const struct ls_opts *o, struct buf *query, struct err 
     return 0;
 }
 
-static void ls_print_ids(struct cli *cli, const json_t *jobs)
-{
-    size_t i;
-    json_t *job;
-    json_array_foreach (jobs, i, job)
-        (void)fprintf(cli->out, "%s\n", member_str(job, "id"));
-}
-
 static int ls_page(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct ls_opts *o = opts;
@@ -158,7 +149,7 @@ static int ls_page(struct cli *cli, void *opts, const struct strv *args, struct 
         cli_emit(cli, all, o->output);
         json_decref(all);
     } else if (o->quiet) {
-        ls_print_ids(cli, jobs);
+        listing_print_ids(cli, jobs, NULL);
     } else {
         struct when w = cli_when(cli, o->utc);
         jobtable_print(cli, jobs, o->all || o->user ? JOBTABLE_ALL : JOBTABLE_LIST, &w,

@@ -139,7 +139,13 @@ static void api_clusters(struct http_req *req, void *app)
     answer_clusters(req, app, 200);
 }
 
-static const struct field cluster_down_form_rows[] = {OPT_BOOLEAN("stop_jobs")};
+static const struct field cluster_down_form_rows[] = {
+    OPT_BOOLEAN("stop_jobs"),
+    SAYS("stop_foreign",
+         FIELD_BOOL,
+         .flags = 0,
+         .doc = "jobs that Argus did not submit end with it; without it they are in the way"),
+};
 static const struct field_table cluster_down_form = ACTION_FORM(cluster_down_form_rows);
 
 /* ---- up and down ---- */
@@ -158,7 +164,9 @@ static void clusters_change(struct http_req *req, struct api *a, bool up)
     if (!o)
         return;
     enum node_then then = json_get_bool(o, "stop_jobs", false) ? NODE_THEN_STOP : NODE_THEN_WAIT;
-    int r = up ? nodes_up(a->nodes, user, &err) : nodes_down(a->nodes, then, user, &err);
+    bool stop_foreign = json_get_bool(o, "stop_foreign", false);
+    int r =
+        up ? nodes_up(a->nodes, user, &err) : nodes_down(a->nodes, then, stop_foreign, user, &err);
     if (r < 0)
         api_fail(req, &err, 0);
     else

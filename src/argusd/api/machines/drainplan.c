@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drainplan.c - POST /v1/nodes/{name}:drain?dry_run=1: what a drain would do to the jobs there
- * (kit/jobrisk.h), and when the machine would be empty. */
+ * (kit/jobrisk.h) and to those of others, and when the machine would be empty. */
 #include "argusd/api/machines/drainplan.h"
 
 #include <stdlib.h>
@@ -13,11 +13,37 @@
 
 enum { PLAN_BYTES_MAX = 16 << 20 };
 
+/* A job that Argus did not submit. */
+struct drainplan_foreign {
+    struct nodes_holder its;
+    const char *fate;
+};
+#define OTHERS(key, ftype, member, ...) FIELD_AT(drainplan_foreign, key, ftype, member, __VA_ARGS__)
+static const struct field drainplan_foreign_rows[] = {
+    OTHERS("ray_id",
+           FIELD_STR,
+           its.ray_id,
+           .doc = "id in Ray; null: what Ray counts as used, by nobody that argusd knows"),
+    OTHERS("project", FIELD_STR, its.project, .doc = "project that has adopted it"),
+    OTHERS("owner", FIELD_STR, its.owner, .doc = "user for whom it was adopted"),
+    OTHERS("gpus", FIELD_REAL, its.gpus, .doc = "GPUs of the machine that it holds"),
+    OTHERS("cpus", FIELD_REAL, its.cpus),
+    OTHERS("fate",
+           FIELD_STR,
+           fate,
+           .flags = FIELD_ALWAYS,
+           .schema = "{\"enum\":[\"stopped\",\"waited_for\"]}"),
+};
+#undef OTHERS
+static const struct field_table drainplan_foreign_table =
+    FIELD_TABLE("DrainPlanForeign", drainplan_foreign_rows, drainplan_foreign);
+
 struct drainplan {
     const char *node, *then;
     usec_t deadline;
     struct jobrisk_ask ask;
-    struct field_list jobs;
+    struct field_list jobs, foreign;
+    bool stop_foreign;
     struct strv users;
     double gpus, at_risk_gpu_hours;
     usec_t empty_at, empty_late_at;
@@ -32,6 +58,11 @@ static const struct field plan_rows[] = {
          jobs,
          .of = &jobrisk_table,
          .doc = "jobs that hold something on the machine"),
+    PLAN("foreign",
+         FIELD_LIST,
+         foreign,
+         .of = &drainplan_foreign_table,
+         .doc = "jobs that Argus did not submit and that use the machine"),
     PLAN("users", FIELD_STRV, users, .doc = "users whose jobs these are"),
     PLAN("gpus", FIELD_REAL, gpus, .doc = "GPUs of the machine that take no new job"),
     PLAN("at_risk_gpu_hours",
@@ -43,11 +74,16 @@ static const struct field plan_rows[] = {
 };
 static const struct field_table drainplan_table = FIELD_TABLE("DrainPlan", plan_rows, drainplan);
 
-/* The last one's end, the deadline where the jobs end there; 0: of one nobody can tell. */
+/* The last one's end, the deadline where the jobs end there; 0: of one nobody can tell, as of each
+ * job of others. */
 static usec_t drainplan_last(const struct drainplan *p, bool late)
 {
     const struct jobrisk *v = p->jobs.v;
     usec_t last = clock_wall();
+    if (p->foreign.n && !p->stop_foreign)
+        return 0;
+    if (p->foreign.n && p->deadline > last)
+        last = p->deadline;
     for (size_t i = 0; i < p->jobs.n; i++) {
         usec_t end = late ? v[i].ends_late_at : v[i].ends_at;
         if (v[i].fate != FATE_WAITED_FOR && (!end || end > p->deadline))
@@ -72,6 +108,20 @@ static void drainplan_sum(struct drainplan *p)
     p->empty_late_at = drainplan_last(p, true);
 }
 
+static void drainplan_list_foreign(const struct api *a,
+                                   const struct noderun *nr,
+                                   struct drainplan *p)
+{
+    size_t n;
+    struct nodes_holder *holders = nodes_holders(a->nodes, nr, &n);
+    struct drainplan_foreign *v = xcalloc(n + 1, sizeof(*v));
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct drainplan_foreign){.its = holders[i],
+                                          .fate = p->stop_foreign ? "stopped" : "waited_for"};
+    p->foreign = (struct field_list){.v = v, .n = n};
+    free(holders);
+}
+
 void api_nodes_plan_drain(struct http_req *req,
                           const struct api *a,
                           const struct noderun *nr,
@@ -81,6 +131,7 @@ void api_nodes_plan_drain(struct http_req *req,
         .node = nodes_row(nr)->spec.name,
         .then = node_then_to_string(how->then),
         .deadline = how->within || how->then != NODE_THEN_WAIT ? clock_wall() + how->within : 0,
+        .stop_foreign = how->stop_foreign,
         .gpus = nodes_gpus(nr)};
     p.ask = (struct jobrisk_ask){.node = p.node, .then = how->then, .deadline = p.deadline};
     struct buf out = BUF_INIT(PLAN_BYTES_MAX);
@@ -95,16 +146,19 @@ void api_nodes_plan_drain(struct http_req *req,
         jobrisk_fill(a, &p.ask, l, &v[p.jobs.n]);
         p.jobs = (struct field_list){.v = v, .n = p.jobs.n + 1};
     }
+    drainplan_list_foreign(a, nr, &p);
     drainplan_sum(&p);
     field_to_json(&drainplan_table, &p, FIELD_ALL, FIELD_PAGE, &j, NULL);
     http_reply_json(req, 200, &out, api_reader_barrier(a));
     buf_release(&out);
     strv_release(&p.users);
+    free(p.foreign.v);
     free(v);
 }
 
 static const struct http_schema schemas[] = {
     {.name = "DrainPlanJob", .table = &jobrisk_table},
+    {.name = "DrainPlanForeign", .table = &drainplan_foreign_table},
     {.name = "DrainPlan", .table = &drainplan_table},
 };
 const struct api_part part_drainplan = {NULL, 0, schemas, array_len(schemas)};

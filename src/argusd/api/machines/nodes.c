@@ -290,13 +290,17 @@ static void api_nodes_create(struct http_req *req, void *app)
     problems_release(&ps);
 }
 
+#define OPT_STOP_FOREIGN                                                                           \
+    SAYS("stop_foreign", FIELD_BOOL, .flags = 0,                                                   \
+         .doc = "jobs that Argus did not submit are not waited for, but stopped with it")
 static const struct field drain_rows[] = {
     OPT_AS("deadline", "{\"type\":[\"string\",\"integer\",\"null\"]}"),
     OPT_AS("then", WORDS("\"wait\",\"stop\",\"restart\"")),
+    OPT_STOP_FOREIGN,
 };
 static const struct field_table node_drain_form = ACTION_FORM(drain_rows);
 static const struct field_table undrain_form = {0};
-static const struct field remove_rows[] = {OPT_BOOLEAN("force")};
+static const struct field remove_rows[] = {OPT_BOOLEAN("force"), OPT_STOP_FOREIGN};
 static const struct field_table node_remove_form = ACTION_FORM(remove_rows);
 static const struct field check_rows[] = {OPT_BOOLEAN("accept_key")};
 static const struct field_table node_check_form = ACTION_FORM(check_rows);
@@ -306,6 +310,7 @@ static int read_drain(const json_t *o, struct nodes_drain *ret, struct err *err)
     const char *then = json_get_str(o, "then", "wait");
     const json_t *deadline = json_object_get(o, "deadline");
     ret->then = node_then_from_string(then);
+    ret->stop_foreign = json_get_bool(o, "stop_foreign", false);
     if (ret->then == NODE_THEN_END)
         return message_refuse(err, ERR_BAD_REQUEST, "drain_then",
                               MESSAGE_ARGS(MESSAGE_STR("then", then)));
@@ -380,8 +385,9 @@ static void api_nodes_remove(struct http_req *req, void *app)
     _cleanup_(json_unrefp) json_t *o = node_action_begin(req, a, &node_remove_form, &nr);
     if (!o)
         return;
-    bool force = json_get_bool(o, "force", false);
-    int r = nodes_remove(nr, force, http_req_principal(req)->user, &err);
+    unsigned flags = (json_get_bool(o, "force", false) ? NODES_REMOVE_FORCED : 0u) |
+                     (json_get_bool(o, "stop_foreign", false) ? NODES_REMOVE_STOP_FOREIGN : 0u);
+    int r = nodes_remove(nr, flags, http_req_principal(req)->user, &err);
     node_action_end(req, a, nr, r, &err);
 }
 

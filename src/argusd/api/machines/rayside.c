@@ -79,8 +79,6 @@ static char *amounts_text(const struct ray_amounts *a)
     return buf_take(&out);
 }
 
-#define SUPERVISOR "_ray_internal_job_actor_"
-
 /* Ray's own actor that runs an entrypoint bears the name of the submission, and no job's number.
  * What is left of a driver that Ray lists no more may be anybody's. */
 static bool clusters_is_hidden(const struct look *k,
@@ -89,7 +87,7 @@ static bool clusters_is_hidden(const struct look *k,
                                const char *name)
 {
     struct api_eyes who = {k->a, http_req_principal(k->req)};
-    if (!job && name && str_starts(name, SUPERVISOR))
+    if (!job && name && str_starts(name, RAY_SUPERVISOR))
         job = str_or(pairs_find(&k->owners, name), name);
     if (!job && ray_job_id && !pairs_find(&k->others, ray_job_id))
         job = ray_job_id;
@@ -413,7 +411,7 @@ static void note_owners(struct look *k, const struct ray_jobs *jobs)
                 pairs_set(&k->others, jobs->v[i].job_id, "");
             continue;
         }
-        _cleanup_(freep) char *actor = xasprintf(SUPERVISOR "%s", id);
+        _cleanup_(freep) char *actor = xasprintf(RAY_SUPERVISOR "%s", id);
         pairs_set(&k->owners, actor, job);
         if (jobs->v[i].job_id)
             pairs_set(&k->owners, jobs->v[i].job_id, job);

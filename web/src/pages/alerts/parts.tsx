@@ -3,8 +3,7 @@
 import type { Alert } from "../../made/api";
 import { visible } from "../../base/say";
 import { query, withQuery } from "../../base/url";
-import { Icon } from "../../kit/icons";
-import { Text } from "../../kit/parts";
+import { Text, Toned } from "../../kit/parts";
 import { w } from "./words";
 
 export const SEVERITY = { critical: "bad", warning: "warn", info: "quiet" } as const;
@@ -15,10 +14,9 @@ export const textOf = (a: Pick<Alert, "text">) => visible(a.text);
 export const titleOf = (i: { title: string }) => visible(i.title).replace(/^[[【][^\]】]*[\]】]\s*/, "");
 
 export const SeverityMark = ({ of }: { of: Severity }) => (
-    <span class={`st c-${SEVERITY[of]}`}>
-        <Icon name={of === "critical" ? "unhealthy" : of === "warning" ? "alerts" : "flag"} />
+    <Toned tone={SEVERITY[of]} icon={of === "critical" ? "unhealthy" : of === "warning" ? "alerts" : "flag"}>
         {w(of)}
-    </span>
+    </Toned>
 );
 
 /** What the alert is about, where it has a page. */

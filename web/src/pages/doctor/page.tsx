@@ -6,8 +6,8 @@ import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
 import { visible } from "../../base/say";
 import { Blank, Pending } from "../../kit/blank";
-import { Icon, type IconName } from "../../kit/icons";
-import { Head, Panel, Text, type Tone } from "../../kit/parts";
+import type { IconName } from "../../kit/icons";
+import { Head, Panel, Text, Toned, type Tone } from "../../kit/parts";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import { w as opsWord } from "../ops/words";
@@ -24,10 +24,9 @@ const MARKS: Record<DoctorCheck["state"], [IconName, Tone]> = {
 function Mark({ of }: { of: DoctorCheck["state"] }) {
     const [icon, tone] = MARKS[of];
     return (
-        <span class={`st c-${tone}`}>
-            <Icon name={icon} />
+        <Toned tone={tone} icon={icon}>
             {w(`s_${of}`)}
-        </span>
+        </Toned>
     );
 }
 

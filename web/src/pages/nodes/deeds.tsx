@@ -109,8 +109,36 @@ const FATES = {
     waited_for: ["p_waited", "quiet"],
 } as const;
 
+type DrainHow = { then: string; deadline?: string; stop_foreign?: boolean };
+const amount = (v: number) => Math.round(v * 100) / 100;
+
+/** Jobs that Argus did not submit: they are waited for, unless somebody says otherwise. */
+const Others = ({ of: plan }: { of: DrainPlan }) => (
+    <>
+        <h3>{w("p_others", plan.foreign.length)}</h3>
+        <ul class="named plan-others">
+            {plan.foreign.map((f) => (
+                <li>
+                    <span class="cut">
+                        <Text of={f.ray_id ?? w("p_nobody")} />{" "}
+                        <span class="dim">
+                            {f.owner && (
+                                <>
+                                    <Text of={f.owner} /> ·{" "}
+                                </>
+                            )}
+                            {w("p_holds", amount(f.gpus), amount(f.cpus))}
+                        </span>
+                    </span>
+                    <span class={`end nowrap c-${FATES[f.fate][1]}`}>{w(FATES[f.fate][0])}</span>
+                </li>
+            ))}
+        </ul>
+    </>
+);
+
 /** What the drain would do, as argusd plans it: asked anew when its fields change. */
-function DrainPlanned({ node, how }: { node: Node; how: { then: string; deadline?: string } }) {
+function DrainPlanned({ node, how }: { node: Node; how: DrainHow }) {
     const asked = useAsk("POST /v1/nodes/{name}:drain", {
         path: { name: node.name },
         query: { dry_run: true },
@@ -119,10 +147,11 @@ function DrainPlanned({ node, how }: { node: Node; how: { then: string; deadline
     if (asked.why) return <p class="note bad said">{visible(asked.why.detail)}</p>;
     if (!asked.data) return <Loading rows={Math.max(1, node.jobs.length)} />;
     const plan = asked.data as DrainPlan;
-    if (!plan.jobs.length) return <p class="note quiet">{w("d_none")}</p>;
+    if (!plan.jobs.length && !plan.foreign.length) return <p class="note quiet">{w("d_none")}</p>;
     return (
         <>
-            <h3>{w("p_jobs", plan.jobs.length, plan.users.length)}</h3>
+            {plan.foreign.length > 0 && <Others of={plan} />}
+            {plan.jobs.length > 0 && <h3>{w("p_jobs", plan.jobs.length, plan.users.length)}</h3>}
             <ul class="named plan-jobs">
                 {plan.jobs.map((j) => (
                     <li>
@@ -174,11 +203,13 @@ function DrainPlanned({ node, how }: { node: Node; how: { then: string; deadline
 export function drainNode(node: Node, jobs: Map<string, JobItem>) {
     const then = signal<"wait" | "restart" | "stop">("wait");
     const deadline = signal("2h");
+    const others = signal(false);
     const waiting = [...jobs.values()].filter((j) => j.state === "QUEUED").length;
-    const how = () =>
-        then.value === "wait"
-            ? { then: "wait" as const }
-            : { then: then.value, deadline: deadline.value.trim() || "0s" };
+    const how = () => ({
+        then: then.value,
+        ...(then.value !== "wait" && { deadline: deadline.value.trim() || "0s" }),
+        ...(others.value && { stop_foreign: true }),
+    });
     const Plan = () => (
         <>
             <p>{w("d_text")}</p>
@@ -201,6 +232,7 @@ export function drainNode(node: Node, jobs: Map<string, JobItem>) {
                     )}
                 </fieldset>
             </div>
+            <Tick label={w("d_others")} of={others} />
             <p class="note quiet">{w("d_fewer", node.gpus.total, waiting)}</p>
         </>
     );
@@ -210,7 +242,8 @@ export function drainNode(node: Node, jobs: Map<string, JobItem>) {
         isBad: true,
         cli: () =>
             `argus node drain ${shell(node.name)}` +
-            (then.value === "wait" ? "" : ` --then ${then.value} --deadline ${shell(deadline.value || "0s")}`),
+            (then.value === "wait" ? "" : ` --then ${then.value} --deadline ${shell(deadline.value || "0s")}`) +
+            (others.value ? " --stop-foreign" : ""),
         body: <Plan />,
         does: () =>
             call("POST /v1/nodes/{name}:drain", {
@@ -224,19 +257,26 @@ export function drainNode(node: Node, jobs: Map<string, JobItem>) {
 /** As a plan: its page shows what the removal touches, step by step, and there it is applied. */
 export function removeNode(node: Node, jobs: Map<string, JobItem>) {
     const force = signal(false);
+    const others = signal(false);
     ask({
         title: w("r_title", node.name),
         act: w("r_go"),
-        cli: () => `argus ops plan remove_node --node ${shell(node.name)}${force.value ? " --force" : ""}`,
+        cli: () =>
+            `argus ops plan remove_node --node ${shell(node.name)}` +
+            (force.value ? " --force" : "") +
+            (others.value ? " --stop-foreign" : ""),
         body: (
             <>
                 <p>{w("r_text")}</p>
                 {node.jobs.length + node.jobs_hidden > 0 && <OnIt node={node} jobs={jobs} />}
                 <Tick label={w("r_force")} of={force} />
+                <Tick label={w("d_others")} of={others} />
             </>
         ),
         does: async () => {
-            const plan = await call("POST /v1/ops/remove_node", { body: { node: node.name, force: force.value } });
+            const plan = await call("POST /v1/ops/remove_node", {
+                body: { node: node.name, force: force.value, stop_foreign: others.value },
+            });
             go(`/ops?plan=${encodeURIComponent(plan.id)}`);
         },
     });

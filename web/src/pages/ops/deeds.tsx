@@ -25,7 +25,7 @@ export const Touched = ({ of: p }: { of: OpsPlan }) => (
         {p.things.map((x) => (
             <li key={x.thing}>
                 <span class="mono">{visible(x.thing)}</span>
-                <span class="said">{visible(x.fate)}</span>
+                <span class="said">{visible(fateSays(x.fate))}</span>
             </li>
         ))}
     </ul>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.tsx - plans of what is dangerous: those that wait, are applied, or are over. ?plan=ID opens the drawer of one.
+// page.tsx - plans of what is dangerous: those that wait, are applied, or are over; ?plan=ID opens the drawer of one.
+// Below them what argusd puts right by itself.
 import type { OpsPlanItem } from "../../made/api";
 import { session } from "../../api/client";
 import { useAsk } from "../../api/use";
@@ -13,6 +14,7 @@ import { w as doctorWord } from "../doctor/words";
 import { w as sopWord } from "../sops/words";
 import { titleOf } from "./deeds";
 import { One } from "./one";
+import { Remedies } from "./remedies";
 import { stateSays, w } from "./words";
 import "./page.css";
 
@@ -90,6 +92,7 @@ export default function Page() {
                         </Blank>
                     )}
                 </Panel>
+                <Remedies />
             </div>
             {chosen && <One key={chosen} id={chosen} again={asked.again} />}
         </>

@@ -10,7 +10,7 @@ import { query, setQuery, withQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { Blank, Loading, Pending, Refused } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
-import { CopyCsv, Dash, Flag, Head, Panel, Seg, State, Text, Time } from "../../kit/parts";
+import { CopyCsv, Dash, Flag, Head, Panel, Seg, State, Text, Time, Toned } from "../../kit/parts";
 import { short, Stack } from "../../kit/stack";
 import { t } from "../../words/shared";
 import { Flags, jobName, ranFor } from "../jobs/columns";
@@ -104,12 +104,12 @@ function needsOf(
                 key: `alert/${a.id}`,
                 rank: a.severity === "critical" ? 0 : 4,
                 mark: (
-                    <span
-                        class={`st c-${a.severity === "critical" ? "bad" : a.severity === "warning" ? "warn" : "quiet"}`}
+                    <Toned
+                        tone={a.severity === "critical" ? "bad" : a.severity === "warning" ? "warn" : "quiet"}
+                        icon="alerts"
                     >
-                        <Icon name="alerts" />
                         {visible(a.rule)}
-                    </span>
+                    </Toned>
                 ),
                 name: a.name,
                 to: withQuery("/alerts", { alert: a.id }),

@@ -3,7 +3,8 @@
 import type { ComponentChildren } from "preact";
 import { visible } from "../../base/say";
 import { Graph } from "../../kit/graph";
-import { Icon, type IconName } from "../../kit/icons";
+import type { IconName } from "../../kit/icons";
+import { Toned, type Tone } from "../../kit/parts";
 import { w } from "./words";
 
 export interface GraphStep {
@@ -53,7 +54,7 @@ export function layersOf<S extends GraphStep>(items: S[]): Placed<S>[] {
 
 export interface Look {
     icon: IconName;
-    tone: string;
+    tone: Tone;
     says: string;
 }
 
@@ -106,8 +107,7 @@ export function StepGraph<S extends GraphStep & { name: string }>(p: {
                                 </b>
                                 <i>{usesSays(s.items[0]!.uses)}</i>
                             </span>
-                            <span class={`st c-${look.tone}`}>
-                                <Icon name={look.icon} />
+                            <Toned tone={look.tone} icon={look.icon}>
                                 {look.says}
                                 {s.items.length > 1 && (
                                     <span class="pipe-dots" aria-hidden="true">
@@ -116,7 +116,7 @@ export function StepGraph<S extends GraphStep & { name: string }>(p: {
                                         ))}
                                     </span>
                                 )}
-                            </span>
+                            </Toned>
                             <span class="cut">{p.more?.(s.items) ?? "\u00a0"}</span>
                         </>
                     ),

@@ -10,7 +10,7 @@ import { Blank, Pending } from "../../kit/blank";
 import { Chart } from "../../kit/chart";
 import { Icon } from "../../kit/icons";
 import { ask } from "../../kit/over";
-import { CopyCsv, Dash, Head, Meter, Panel, shell, Text, Time } from "../../kit/parts";
+import { CopyCsv, Dash, Head, Meter, Panel, shell, Text, Time, Toned } from "../../kit/parts";
 import { Table, TableCsv, type Col } from "../../kit/table";
 import { t } from "../../words/shared";
 import { queryOf } from "./form";
@@ -35,10 +35,9 @@ const STATE_ICON = {
 export function SimState({ of }: { of: Simulation["state"] }) {
     const [icon, tone] = STATE_ICON[of];
     return (
-        <span class={`st c-${tone}`}>
-            <Icon name={icon} />
+        <Toned tone={tone} icon={icon}>
             {w(`s_${of}`)}
-        </span>
+        </Toned>
     );
 }
 

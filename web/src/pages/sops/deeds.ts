@@ -24,12 +24,16 @@ const NAME = /\$\{?(\w+)\}?/g;
 export const missingOf = (text: string, given: Given) => [
     ...new Set([...text.matchAll(NAME)].map((m) => m[1]!).filter((name) => !given[name])),
 ];
-const filled = (text: string, given: Given) => text.replace(NAME, (all, name: string) => given[name] || all);
+export const filled = (text: string, given: Given) => text.replace(NAME, (all, name: string) => given[name] || all);
+
+/** The words of a line that is one command alone; null: a shell would make more of it. */
+export const wordsOf = (line: string): string[] | null =>
+    /[|;&<>`\\]|\$\(/.test(line) ? null : [...line.matchAll(WORD)].map((m) => m[1] ?? m[2] ?? m[3]!);
 
 /** The plan of a line "argus ops plan ACTION --option VALUE"; null: it is another one, or says what no plan has. */
 export function planOf(line: string, given: Given): Planned | null {
-    if (!line.startsWith("argus ops plan ") || /[|;&<>`\\]|\$\(/.test(line)) return null;
-    const words = [...line.matchAll(WORD)].slice(3).map((m) => m[1] ?? m[2] ?? m[3]!);
+    const words = line.startsWith("argus ops plan ") ? wordsOf(line)?.slice(3) : null;
+    if (!words) return null;
     const action = ACTIONS.find((a) => a === words[0]);
     if (!action) return null;
     const body: Planned["body"] = {};

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // parts.tsx - the parts of an SOP: its texts, the values that the operator sets, and a command with its buttons and with
-// the answer that is expected of it. What was set stands in the address, as ?v.NODE=node-7.
+// the answer that is expected of it, beside which a button shows the one of now. What was set stands in the address, as
+// ?v.NODE=node-7.
 import { useState } from "preact/hooks";
 import type { Routes } from "../../made/api";
 import { call, Refusal, session } from "../../api/client";
 import { go, query, setQuery, withQuery } from "../../base/url";
 import { visible } from "../../base/say";
 import { copy, shell } from "../../kit/parts";
+import { Answer } from "./answer";
 import { exportsOf, placeOf, planOf, type Given, type Place, type Planned } from "./deeds";
+import { readingsOf } from "./readings";
 import { TEXTS } from "./shipped";
 import { piecesOf, type Block, type Deed, type Piece, type Step, type Value } from "./sop";
 import { w } from "./words";
@@ -197,6 +200,7 @@ function Buttons({ plan, place }: { plan: Planned | null; place: Place | null })
 /** A command with its answer beside it. title: of its step. */
 export function DeedRow(p: { of: Deed; title: string; own: string; given: Given }) {
     const { command, expected } = p.of;
+    const readings = readingsOf(command, p.given);
     const plan = command.split("\n").reduce<Planned | null>((found, line) => found ?? planOf(line, p.given), null);
     return (
         <div class="sop-deed">
@@ -207,10 +211,13 @@ export function DeedRow(p: { of: Deed; title: string; own: string; given: Given 
                     <Buttons plan={plan} place={placeOf(command, p.given)} />
                 </div>
             </div>
-            {expected.length > 0 && (
+            {expected.length + readings.length > 0 && (
                 <div class="sop-lead">
-                    <p class="small dim">{w("expected")}</p>
+                    {expected.length > 0 && <p class="small dim">{w("expected")}</p>}
                     <Blocks of={expected} own={p.own} given={p.given} />
+                    {readings.length > 0 && (
+                        <Answer key={readings.map((r) => r.path).join(" ")} of={readings} title={p.title} />
+                    )}
                 </div>
             )}
         </div>
