@@ -232,6 +232,8 @@ def test_an_alert_of_a_metric(tmp_path):
         w.ends("job_metric", t.id)
         low, _ = w.argusd.job(t.id)["metric_alerts"]
         assert (low["stands"], low["seen"], low["step"]) == (False, True, 6)
+        span = {"metric": "actor/entropy", "step": 6, "seen_at": 8, "ended_at": 10, "value": 0.25}
+        assert low["spans"] == [span]
         t.let_go()
         w.argusd.wait_over(t.id)
 

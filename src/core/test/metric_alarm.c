@@ -133,6 +133,66 @@ static void takes_those_of_the_project(void **state)
     strv_release(&of_project);
 }
 
+static void assert_span(const struct metric_alarms *as,
+                        size_t at,
+                        const char *metric,
+                        int64_t since,
+                        int64_t told,
+                        int64_t ended)
+{
+    struct metric_alarm a;
+    metric_alarms_get(as, 0, &a);
+    assert_true(at < a.n_spans);
+    assert_string_equal(a.spans[at].metric, metric);
+    assert_int_equal(a.spans[at].since, since);
+    assert_int_equal(a.spans[at].told, told);
+    assert_int_equal(a.spans[at].ended, ended);
+}
+
+static void keeps_when_it_held_of_each_metric(void **state)
+{
+    struct metric_alarms *as = alarms_of("v/* < 0.5 for 2 steps", NULL);
+    struct metric_alarm a;
+    (void)state;
+    feed(as, 1, "v/a", 0.1);
+    feed(as, 2, "v/a", 1); /* one step is not two */
+    metric_alarms_get(as, 0, &a);
+    assert_int_equal(a.n_spans, 0);
+    feed(as, 3, "v/a", 0.2);
+    feed(as, 4, "v/a", 0.3);
+    feed(as, 5, "v/b", 0.1);
+    feed(as, 6, "v/b", 0.1);
+    feed(as, 7, "v/a", 0.4); /* it goes on: no span of its own */
+    assert_span(as, 0, "v/a", 3, 4, 0);
+    assert_span(as, 1, "v/b", 5, 6, 0);
+    feed(as, 8, "v/a", 1);
+    assert_span(as, 0, "v/a", 3, 4, 8);
+    assert_span(as, 1, "v/b", 5, 6, 0);
+    metric_alarms_get(as, 0, &a);
+    assert_true(a.stands && a.n_spans == 2); /* by the other metric */
+    assert_true(fabs(a.spans[0].value - 0.3) < 1e-12);
+    metric_alarms_free(as);
+}
+
+static void keeps_the_newest_spans(void **state)
+{
+    struct metric_alarms *as = alarms_of("v/* is nan", NULL);
+    struct metric_alarm a;
+    (void)state;
+    feed(as, 1, "v/long", NAN);
+    for (int i = 1; i <= METRIC_ALARM_SPANS; i++) {
+        feed(as, 2 * i, "v/b", NAN);
+        feed(as, 2 * i + 1, "v/b", 1);
+    }
+    feed(as, 100, "v/long", 1); /* its span has made room */
+    metric_alarms_get(as, 0, &a);
+    assert_int_equal(a.n_spans, METRIC_ALARM_SPANS);
+    for (int i = 0; i < METRIC_ALARM_SPANS; i++)
+        assert_span(as, (size_t)i, "v/b", 2 * i + 2, 2 * i + 2, 2 * i + 3);
+    assert_true(isnan(a.spans[0].value));
+    metric_alarms_free(as);
+}
+
 static void shows_them(void **state)
 {
     struct metric_alarms *as = alarms_of("x falls 50 % from best", "y > 1");
@@ -156,6 +216,12 @@ static void shows_them(void **state)
     assert_int_equal(json_integer_value(json_array_get(points, 0)), 8);
     assert_null(json_object_get(json_array_get(o, 1), "points"));
     assert_null(json_object_get(json_array_get(o, 1), "limit"));
+    const json_t *span = json_array_get(json_get_array(json_array_get(o, 0), "spans"), 0);
+    assert_string_equal(json_get_str(span, "metric", ""), "x");
+    assert_int_equal(json_integer_value(json_object_get(span, "seen_at")), 2);
+    assert_int_equal(json_integer_value(json_object_get(span, "ended_at")), 0);
+    assert_true(fabs(json_get_real(span, "value", 0) - 2) < 1e-12);
+    assert_null(json_object_get(json_array_get(o, 1), "spans"));
     assert_int_equal(metric_alarms_seen_from_json(o), 1);
     json_decref(o);
     buf_release(&out);
@@ -170,6 +236,8 @@ int main(void)
         cmocka_unit_test(knows_what_is_no_number),
         cmocka_unit_test(passes_over_what_was_run_again),
         cmocka_unit_test(takes_those_of_the_project),
+        cmocka_unit_test(keeps_when_it_held_of_each_metric),
+        cmocka_unit_test(keeps_the_newest_spans),
         cmocka_unit_test(shows_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

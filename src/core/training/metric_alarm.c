@@ -35,6 +35,8 @@ struct alarm {
     char curve[SPARK_TEXT_MAX];
     double points[SPARK_POINTS + 1];
     size_t n_points;
+    struct metric_alarm_span spans[METRIC_ALARM_SPANS];
+    size_t n_spans;
 };
 
 struct metric_alarms {
@@ -180,6 +182,25 @@ static bool alarm_holds(const struct alarm *a, const struct alarm_metric *m)
     return false;
 }
 
+/* The oldest span makes room. */
+static void alarm_span_begin(struct alarm *a, const struct alarm_metric *m, int64_t step)
+{
+    if (a->n_spans == METRIC_ALARM_SPANS)
+        memmove(a->spans, a->spans + 1, --a->n_spans * sizeof(a->spans[0]));
+    a->spans[a->n_spans++] = (struct metric_alarm_span){
+        .metric = m->name, .since = m->since, .told = step, .value = m->value};
+}
+
+/* The metric's newest span is the one that goes on: without it there is none, it made room. */
+static void alarm_span_end(struct alarm *a, const struct alarm_metric *m, int64_t step)
+{
+    for (size_t i = a->n_spans; i > 0; i--)
+        if (a->spans[i - 1].metric == m->name) {
+            a->spans[i - 1].ended = step;
+            return;
+        }
+}
+
 static void alarm_metric_add(struct alarm *a, struct alarm_metric *m, int64_t step, double value)
 {
     m->value = value;
@@ -190,10 +211,14 @@ static void alarm_metric_add(struct alarm *a, struct alarm_metric *m, int64_t st
         m->least = fmin(m->least, value);
     }
     if (!alarm_holds(a, m)) {
+        if (m->held >= a->alert.steps)
+            alarm_span_end(a, m, step);
         m->held = 0;
         return;
     }
     m->since = m->held++ ? m->since : step;
+    if (m->held == a->alert.steps)
+        alarm_span_begin(a, m, step);
 }
 
 /* The first of its metrics that holds. */
@@ -249,6 +274,8 @@ void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_a
     ret->curve = a->curve;
     ret->points = a->points;
     ret->n_points = a->n_points;
+    ret->spans = a->spans;
+    ret->n_spans = a->n_spans;
     ret->picks = a->picks;
     if (!a->seen)
         ret->value = ret->from = ret->limit = NAN;
@@ -285,10 +312,29 @@ const char *metric_alarm_message(const struct metric_alarm *a, char *text, size_
 
 /* ---- as JSON ---- */
 
+#define SPAN(key, ftype, member, ...) FIELD_AT(metric_alarm_span, key, ftype, member, __VA_ARGS__)
+static const struct field alarm_span_rows[] = {
+    SPAN("metric", FIELD_STR, metric, .flags = FIELD_ALWAYS),
+    SPAN("step", FIELD_INT, since, .doc = "the first one that counts for it"),
+    SPAN("seen_at", FIELD_INT, told, .doc = "the step at which it was clear"),
+    SPAN("ended_at",
+         FIELD_INT,
+         ended,
+         .doc = "the step at which it did not hold any more; 0: it does"),
+    SPAN("value",
+         FIELD_REAL,
+         value,
+         .flags = FIELD_MAYBE,
+         .doc = "of the metric when it was clear; null: no number"),
+};
+static const struct field_table alarm_span_table =
+    FIELD_TABLE(NULL, alarm_span_rows, metric_alarm_span);
+
 struct alarm_page {
     struct metric_alarm is;
-    struct field_list samples, points;
+    struct field_list samples, points, spans;
     double v[SPARK_POINTS + 1];
+    struct metric_alarm_span held[METRIC_ALARM_SPANS];
     struct training_message said;
 };
 #define ALARM(key, ftype, member, ...) FIELD_AT(alarm_page, key, ftype, member, __VA_ARGS__)
@@ -317,6 +363,13 @@ static const struct field alarm_rows[] = {
           points,
           .flags = FIELD_OMIT,
           .doc = "of that curve, 33 at most, the newest last; null: no number"),
+    ALARM("spans",
+          FIELD_LIST,
+          spans,
+          .of = &alarm_span_table,
+          .flags = FIELD_OMIT,
+          .doc = "when it held, one for each time and metric: the newest 8, the oldest of them "
+                 "first; left out where it never did"),
     ALARM("samples",
           FIELD_LIST,
           samples,
@@ -345,6 +398,8 @@ void metric_alarms_to_json(const struct metric_alarms *as, struct jout *j, const
         metric_alarms_get(as, i, &page.is);
         memcpy(page.v, page.is.points, page.is.n_points * sizeof(page.v[0]));
         page.points = (struct field_list){page.v, page.is.n_points};
+        memcpy(page.held, page.is.spans, page.is.n_spans * sizeof(page.held[0]));
+        page.spans = (struct field_list){page.held, page.is.n_spans};
         if (page.is.picks)
             page.samples = (struct field_list){page.is.picks->v, page.is.picks->n};
         alarm_fill(&page);

@@ -14,9 +14,11 @@
 #include "core/spec/metric_alert.h"
 #include "core/training/spark.h"
 
-/* METRIC_ALARMS_MAX: of a job and of its project together. Each has a bit in an unsigned. */
+/* METRIC_ALARMS_MAX: of a job and of its project together. Each has a bit in an unsigned.
+ * METRIC_ALARM_SPANS: the newest ones that are kept of one alert, over all its metrics. */
 enum {
     METRIC_ALARM_METRICS = 32,
+    METRIC_ALARM_SPANS = 8,
     METRIC_ALARM_ARGS_MAX = 768,
     METRIC_ALARMS_MAX = 2 * METRIC_ALERTS_MAX
 };
@@ -30,6 +32,15 @@ void metric_alarms_free(struct metric_alarms *as); /* NULL is fine */
 /* The same alerts, which have seen no record. NULL of NULL. */
 struct metric_alarms *metric_alarms_like(const struct metric_alarms *as);
 void metric_alarms_add(struct metric_alarms *as, const struct metric_record *r);
+
+/* From one step to another an alert held of one metric. */
+struct metric_alarm_span {
+    const char *metric; /* borrowed */
+    int64_t since;      /* the first step that counts for it */
+    int64_t told;       /* the step at which it was clear */
+    int64_t ended;      /* the step at which it did not hold any more; 0: it does */
+    double value;       /* when it was clear; NaN is one, too */
+};
 
 /* What the i-th alert came to. */
 struct metric_alarm {
@@ -46,6 +57,8 @@ struct metric_alarm {
     const char *curve;          /* of all its values up to then (spark.h); "" of none. Borrowed */
     const double *points;       /* of that curve, n_points; borrowed */
     size_t n_points;
+    const struct metric_alarm_span *spans; /* when it held, the oldest first; borrowed */
+    size_t n_spans;
 };
 size_t metric_alarms_count(const struct metric_alarms *as); /* 0 of NULL */
 void metric_alarms_get(const struct metric_alarms *as, size_t i, struct metric_alarm *ret);

@@ -21,11 +21,13 @@ export interface Line {
     /** Steps that were run again: grey, behind the others. */
     isOld?: boolean;
 }
-export type MarkKind = "restart" | "checkpoint" | "finding";
+export type MarkKind = "restart" | "checkpoint" | "finding" | "alert" | "alert_end";
 export interface Mark {
     x: number;
     label: string;
     kind: MarkKind;
+    /** Shown under the pointer. */
+    says?: string;
 }
 export interface PlotOptions {
     lines: Line[];
@@ -58,7 +60,21 @@ const TONES: Record<MarkKind, { line: string; text: string }> = {
     restart: { line: "--warn-fill", text: "--warn" },
     checkpoint: { line: "--text-3", text: "--text-3" },
     finding: { line: "--bad-fill", text: "--bad" },
+    alert: { line: "--bad-fill", text: "--bad" },
+    alert_end: { line: "--ok-fill", text: "--ok" },
 };
+
+/** A line with a flag at its top, full or empty. */
+function flag(ctx: CanvasRenderingContext2D, x: number, top: number, bottom: number, isFull: boolean) {
+    const size = 4 * devicePixelRatio;
+    ctx.setLineDash([]);
+    ctx.moveTo(x, bottom);
+    ctx.lineTo(x, top);
+    ctx.lineTo(x + 2 * size, top + size);
+    ctx.lineTo(x, top + 2 * size);
+    ctx.stroke();
+    if (isFull) ctx.fill();
+}
 
 function marked(marks: PlotOptions["marks"]): uPlot.Plugin {
     return {
@@ -85,6 +101,10 @@ function marked(marks: PlotOptions["marks"]): uPlot.Plugin {
                     }
                     ctx.strokeStyle = token(tone.line);
                     ctx.fillStyle = token(tone.text);
+                    if (m.kind === "alert" || m.kind === "alert_end") {
+                        flag(ctx, x, bbox.top, bottom, m.kind === "alert");
+                        continue;
+                    }
                     ctx.setLineDash([3 * px, 2 * px]);
                     ctx.moveTo(x, bbox.top);
                     ctx.lineTo(x, bottom);
@@ -97,6 +117,30 @@ function marked(marks: PlotOptions["marks"]): uPlot.Plugin {
                     free = left ? x : x + wide;
                 }
                 ctx.restore();
+            },
+        },
+    };
+}
+
+/** What a mark says, as the title of an element that lies over it. */
+function saying(marks: PlotOptions["marks"]): uPlot.Plugin {
+    const spots = marks.flatMap((m) => {
+        if (!m.says) return [];
+        const el = document.createElement("i");
+        el.className = "spot";
+        el.title = m.says;
+        return [{ x: m.x, el }];
+    });
+    return {
+        hooks: {
+            init: (u) => u.over.append(...spots.map((s) => s.el)),
+            draw: (u) => {
+                const width = u.bbox.width / devicePixelRatio;
+                for (const s of spots) {
+                    const x = u.valToPos(s.x, "x");
+                    s.el.hidden = !(x >= 0 && x <= width); // zoomed away
+                    s.el.style.left = `${x}px`;
+                }
             },
         },
     };
@@ -151,7 +195,7 @@ export function plot(el: HTMLElement, o: PlotOptions): { destroy: () => void } {
                     points: { show: few && !l.faint && !l.isThin, size: 5 },
                 })),
             ],
-            plugins: [marked(o.marks)],
+            plugins: [marked(o.marks), saying(o.marks)],
             hooks: {
                 setCursor: [
                     (me) => {

@@ -11,6 +11,7 @@ import { Icon } from "../../kit/icons";
 import { CopyCsv, Panel, Seg } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { isOver } from "../jobs/columns";
+import { alerted, alertMarks, said } from "./alertmarks";
 import { useSeries } from "./series";
 import { useShown } from "./shown";
 import { linesOf, marksOf } from "./stitch";
@@ -53,6 +54,8 @@ function Legend({ kinds, isOld }: { kinds: Set<string>; isOld: boolean }) {
             {kinds.has("restart") && <span class="k-restart">{w("m_restart")}</span>}
             {kinds.has("checkpoint") && <span class="k-checkpoint">{w("m_checkpoint")}</span>}
             {kinds.has("finding") && <span class="k-finding">{w("m_finding")}</span>}
+            {kinds.has("alert") && <span class="k-alert">{said("alert")}</span>}
+            {kinds.has("alert_end") && <span class="k-alert-end">{said("alert_end")}</span>}
             {isOld && <span class="k-old">{w("m_old")}</span>}
         </p>
     );
@@ -72,12 +75,14 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
     );
     const keys = asked.data?.keys ?? [];
     const first = firstKeys(keys);
+    first.push(...alerted(job.metric_alerts).filter((k) => keys.includes(k) && !first.includes(k)));
     const found = find ? keys.filter((k) => k.toLowerCase().includes(find.toLowerCase())) : all ? keys : first;
     const { shown, isLazy, wanted, onView, end } = useShown(found, `${find} ${all}`);
     const curves = useSeries([job.id], wanted, asked.data, true);
     const told = curves.told[0]!;
     const { series } = told;
     const marks = marksOf({ ...p, restart: (k) => w("m_restart_n", k) }, told, isTime);
+    const ofAlerts = new Map(shown.map((k) => [k, alertMarks(k, job.metric_alerts, series[k], isTime)]));
     return (
         <Panel
             id="curves"
@@ -151,6 +156,8 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
                     <div class="charts">
                         {shown.map((k) => {
                             const s = series[k];
+                            const own = ofAlerts.get(k)!;
+                            const newest = w("curve_says", k, figure(s?.value.at(-1)), s?.step.at(-1) ?? 0);
                             return (
                                 <Chart
                                     key={k}
@@ -161,9 +168,9 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
                                     isTime={isTime}
                                     isLog={isLog}
                                     noLog={w("no_log")}
-                                    marks={marks}
+                                    marks={[...marks, ...own]}
                                     lines={linesOf(k, told, isTime)}
-                                    says={w("curve_says", k, figure(s?.value.at(-1)), s?.step.at(-1) ?? 0)}
+                                    says={[newest, ...own.map((x) => x.says)].join("; ")}
                                     isLazy={isLazy}
                                     onView={(isIn) => onView(k, isIn)}
                                 />
@@ -172,7 +179,7 @@ export function Curves(p: { job: Job; checkpoints: Checkpoint[]; findings: Findi
                     </div>
                     {end}
                     <Legend
-                        kinds={new Set(marks.map((m) => m.kind))}
+                        kinds={new Set([...marks, ...[...ofAlerts.values()].flat()].map((x) => x.kind))}
                         isOld={told.superseded.some((v) => v.series && Object.keys(v.series).length)}
                     />
                     {!find && keys.length > first.length && (

@@ -27,6 +27,7 @@ export const w = words({
     s_log: ["Log", "日志"],
     s_ckpt: ["Checkpoints", "检查点"],
     s_place: ["Place and proof", "位置与证明"],
+    s_attempts: ["Attempts", "各次尝试"],
     s_trackers: ["Trackers", "跟踪"],
     s_recovery: ["Where its time went", "整个作业的时间去向"],
     s_spec: ["Spec", "作业规格"],

@@ -42,7 +42,13 @@ function endSession(x: Session, done: () => void) {
     });
 }
 
-const deed = <R,>(says: string, name: (of: R) => string, act: (of: R) => void, not: (of: R) => boolean): Col<R> => ({
+/** The column of a button in each row; not: of this row there is none. */
+export const deed = <R,>(
+    says: string,
+    name: (of: R) => string,
+    act: (of: R) => void,
+    not: (of: R) => boolean,
+): Col<R> => ({
     key: "deed",
     title: "",
     width: 96,

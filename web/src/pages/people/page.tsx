@@ -18,6 +18,7 @@ import { Bar, partsOf } from "./bar";
 import { addProject, addUser, editProject, editUser, removeProject, removeUser, setQuota } from "./deeds";
 import { SessionsOf, TokensOf } from "./opens";
 import { route } from "./route";
+import { AlertsOf } from "./watched";
 import { w } from "./words";
 
 const LIVE = { topics: ["jobs" as const, "events" as const] };
@@ -168,6 +169,8 @@ interface Kind<A extends Account> {
     facts: (of: A) => ComponentChildren;
     /** Further sections of the drawer, for who may change it; done: the list is asked for again. */
     opens?: (of: A, done: () => void) => ComponentChildren;
+    /** Further sections of the drawer, for whoever sees it; may: who looks may change what is in them. */
+    more?: (of: A, may: boolean, done: () => void) => ComponentChildren;
     adds: string;
     add: (done: () => void) => void;
     edit: (of: A, done: () => void) => void;
@@ -231,6 +234,7 @@ function Shown<A extends Account>(p: {
             <section>
                 <dl class="kv">{kind.facts(of)}</dl>
             </section>
+            {kind.more?.(of, p.may, p.again)}
             {p.may && kind.opens?.(of, p.again)}
             <section class="row">
                 <a class="link" href={withQuery("/jobs", { [kind.kind]: of.name })}>
@@ -311,6 +315,7 @@ function projectKind(most: number, users: string[]): Kind<Project> {
         edit: (p, done) => editProject(p, users, done),
         remove: removeProject,
         stays: (p) => p.name === "default",
+        more: (p, may, done) => <AlertsOf project={p} may={may} done={done} />,
         head: () => <span class="dim">{t("project")}</span>,
         facts: (p) => (
             <>
