@@ -4,8 +4,8 @@
  *
  *   bench-behind          prints its port, and ends with its standard input
  *
- * …/small answers 64 bytes, …/big?N N bytes, …/events N events 50 ms apart, a WebSocket gets its
- * bytes back. Only for bench/proxy. */
+ * …/small answers 64 bytes, …/big?N N bytes, …/sink 64 bytes once it has the whole body, …/events
+ * N events 50 ms apart, a WebSocket gets its bytes back. Only for bench/proxy. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -76,7 +76,26 @@ static int echo_socket(int fd)
     return -1;
 }
 
-static int serve_one(int fd, const char *head)
+/* The `got` bytes at `head` are the head and the beginning of the body. */
+static int take_body(int fd, const char *head, size_t got)
+{
+    static const char name[] = "\r\nContent-Length: ";
+    char data[1 << 16];
+    const char *length = strcasestr(head, name), *end = strstr(head, "\r\n\r\n") + 4;
+    unsigned long long left =
+        length && length < end ? strtoull(length + sizeof name - 1, NULL, 10) : 0;
+    size_t came = got - (size_t)(end - head);
+    left -= came < left ? came : left;
+    while (left) {
+        ssize_t n = recv(fd, data, left < sizeof data ? (size_t)left : sizeof data, 0);
+        if (n <= 0)
+            return -1;
+        left -= (size_t)n;
+    }
+    return send_big(fd, 64);
+}
+
+static int serve_one(int fd, const char *head, size_t got)
 {
     const char *query = strchr(head, '?'), *end = strstr(head, " HTTP/");
     unsigned long long n = query && query < end ? strtoull(query + 1, NULL, 10) : 1;
@@ -86,6 +105,8 @@ static int serve_one(int fd, const char *head)
         return send_big(fd, n);
     if (strstr(head, "/events"))
         return send_events(fd, n);
+    if (strstr(head, "/sink"))
+        return take_body(fd, head, got);
     return send_big(fd, 64);
 }
 
@@ -103,9 +124,9 @@ static void *serve(void *arg)
         if (!strstr(head, "\r\n\r\n"))
             continue;
         bool ends = strcasestr(head, "\r\nConnection: close");
-        got = 0;
-        if (serve_one(fd, head) < 0 || ends)
+        if (serve_one(fd, head, got) < 0 || ends)
             break;
+        got = 0;
     }
     close(fd);
     return NULL;

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "http/state.h"
 
-enum { SIZED_PULL_BYTES = 128 << 10, OPEN_PULL_BYTES = 16 << 10 };
+enum { SIZED_PULL_BYTES = HTTP_PIECE_BYTES, OPEN_PULL_BYTES = 16 << 10 };
 
 /* ---- the request ---- */
 
@@ -134,6 +134,16 @@ static ssize_t relay_on_read(void *cls, uint64_t pos, char *to, size_t max)
     return 0;
 }
 
+/* The block of one reply: libmicrohttpd clears it, fills it anew each turn and keeps it until the
+ * reply is over. Each turn costs the same whatever its bytes, so a long body has a large one; a
+ * body without a length gets no more at a time than a connection's pool holds. */
+static size_t relay_block(int64_t length)
+{
+    if (length < 0)
+        return OPEN_PULL_BYTES;
+    return length < SIZED_PULL_BYTES ? (size_t)length : (size_t)SIZED_PULL_BYTES;
+}
+
 void http_reply_pull(struct http_req *req, const struct http_pull *p)
 {
     struct MHD_Response *response;
@@ -142,8 +152,8 @@ void http_reply_pull(struct http_req *req, const struct http_pull *p)
         response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     else
         response = MHD_create_response_from_callback(
-            p->length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)p->length,
-            p->length < 0 ? OPEN_PULL_BYTES : SIZED_PULL_BYTES, relay_on_read, req, NULL);
+            p->length < 0 ? MHD_SIZE_UNKNOWN : (uint64_t)p->length, relay_block(p->length),
+            relay_on_read, req, NULL);
     relay_add_fields(response, p->fields, p->n_fields);
     if (req->conn->server->closing || req->early)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close"); /* valid */

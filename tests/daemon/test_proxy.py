@@ -165,14 +165,37 @@ def test_the_target_reaches_the_server_as_it_was_sent():
 
 def test_which_lines_go_up_and_come_down():
     def do(s, head, rest):
-        answer(s, "Content-Length: 2", "Set-Cookie: session=evil", "Access-Control-Allow-Origin: *", "Server: x",
-               "X-Kept: 1", "Vary: a", "Vary: b", "Connection: X-Hop", "X-Hop: 1", "Clear-Site-Data: \"*\"",
-               f"Location: http://127.0.0.1:{behind.port}/base/next?a", body=b"ok")
+        answer(
+            s,
+            "Content-Length: 2",
+            "Set-Cookie: session=evil",
+            "Access-Control-Allow-Origin: *",
+            "Server: x",
+            "X-Kept: 1",
+            "Vary: a",
+            "Vary: b",
+            "Connection: X-Hop",
+            "X-Hop: 1",
+            'Clear-Site-Data: "*"',
+            f"Location: http://127.0.0.1:{behind.port}/base/next?a",
+            body=b"ok",
+        )
 
     with through(do) as (toy, behind):
-        told = {"Cookie": "session=good", "Origin": "http://x", "X-Forwarded-For": "6.6.6.6", "X-Argus-User": "root",
-                "X-Request-ID": "mine-1", "Connection": "close, X-Secret", "X-Secret": "1", "X-Mine": "2",
-                "TE": "trailers", "Proxy-Authorization": "x", "x-request-timeout-seconds": "1", "Accept-Encoding": "br"}
+        told = {
+            "Cookie": "session=good",
+            "Origin": "http://x",
+            "X-Forwarded-For": "6.6.6.6",
+            "X-Argus-User": "root",
+            "X-Request-ID": "mine-1",
+            "Connection": "close, X-Secret",
+            "X-Secret": "1",
+            "X-Mine": "2",
+            "TE": "trailers",
+            "Proxy-Authorization": "x",
+            "x-request-timeout-seconds": "1",
+            "Accept-Encoding": "br",
+        }
         reply = toy.call("GET", "/p/x/a", **told)
         assert reply.body == b"ok"
         up = behind.lines()
@@ -206,14 +229,33 @@ def test_bodies_go_up_whole(method):
                 reply = toy.ask(c, method, "/p/x/a", one, Authorization="Bearer good")
                 assert reply.body == one
             chunks = (body[i : i + 9999] for i in range(0, len(body), 9999))
-            c.request(method, "/p/x/a", chunks, {"Authorization": "Bearer good", "Transfer-Encoding": "chunked"},
-                      encode_chunked=True)
+            c.request(
+                method,
+                "/p/x/a",
+                chunks,
+                {"Authorization": "Bearer good", "Transfer-Encoding": "chunked"},
+                encode_chunked=True,
+            )
             assert c.getresponse().read() == body
         assert "chunked" in behind.heads[-1]
         toy.until_idle()
         state = toy.state()
         assert (state["end"], state["up"], state["down"]) == ("whole", len(body), len(body))
         assert state["sent"] == 1 + 2 * len(body), "whoever counts has seen each byte of each body"
+
+
+def test_bodies_around_the_size_of_a_block_are_whole():
+    """An answer passes in blocks of 256 KiB, an upload waits in pieces of about that size: a body that is shorter, one
+    that fills a block, and one that begins another."""
+    block = 256 << 10
+    body = os.urandom(2 * block + 1)
+    with through(echo) as (toy, behind), contextlib.closing(toy.client()) as c:
+        for n in (1, block - 1, block, block + 1, 2 * block - 1, 2 * block, 2 * block + 1):
+            reply = toy.ask(c, "POST", "/p/x/a", body[:n], Authorization="Bearer good")
+            assert (reply.getheader("Content-Length"), reply.body) == (str(n), body[:n]), n
+        toy.until_idle()
+        state = toy.state()
+        assert (state["end"], state["up"], state["down"]) == ("whole", len(body), len(body))
 
 
 def test_a_piece_of_an_upload_is_there_before_the_next_is_sent():
@@ -276,8 +318,11 @@ def test_every_framing_of_an_answer_passes():
             answer(s, 'ETag: "a"', "Content-Length: 77", status="304 Not Modified")
         else:
             pieces = [body[i : i + 7000] for i in range(0, len(body), 7000)]
-            answer(s, "Transfer-Encoding: chunked",
-                   body=b"".join(b"%X;a=b\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\nX-T: 1\r\n\r\n")
+            answer(
+                s,
+                "Transfer-Encoding: chunked",
+                body=b"".join(b"%X;a=b\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\nX-T: 1\r\n\r\n",
+            )
 
     with through(do) as (toy, behind), contextlib.closing(toy.client()) as c:
         for kind in ("length", "close", "early", "chunked"):
@@ -593,8 +638,15 @@ def test_lines_cannot_be_added_through_a_value():
 def shake(s, head):
     key = re.search(r"(?i)^sec-websocket-key: (\S+)", head, re.M).group(1).encode()
     accept = base64.b64encode(hashlib.sha1(key + GUID).digest()).decode()
-    answer(s, "Upgrade: websocket", "Connection: Upgrade", f"Sec-WebSocket-Accept: {accept}",
-           "Sec-WebSocket-Protocol: v1", "Set-Cookie: a=b", status="101 Switching Protocols")
+    answer(
+        s,
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Accept: {accept}",
+        "Sec-WebSocket-Protocol: v1",
+        "Set-Cookie: a=b",
+        status="101 Switching Protocols",
+    )
 
 
 def echo_bytes(s, head, rest):
@@ -748,8 +800,26 @@ def test_closing_with_everything_open():
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl here to make a certificate")
 def test_websocket_over_tls(tmp_path):
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                    "-keyout", key, "-out", cert], check=True, capture_output=True)
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            key,
+            "-out",
+            cert,
+        ],
+        check=True,
+        capture_output=True,
+    )
     key.chmod(0o600)
     context = ssl.create_default_context(cafile=cert)
     context.check_hostname = False

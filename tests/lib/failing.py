@@ -19,6 +19,7 @@ import json
 import time
 
 from memcage import cages, possible
+from rayprocs import OF_RAY, of_ray
 
 from argusd import until
 
@@ -63,7 +64,7 @@ def gate(**told):
     (root / f"{job}.fault").write_text(str(time.time()))
 '''
 
-RANKS = '''
+RANKS = """
 import os
 import ray
 from ray.util import get_node_ip_address
@@ -89,7 +90,7 @@ ranks = [Rank.remote(n) for n in range(2)]
 pid, ip = ray.get([r.where.remote() for r in ranks])[1]
 ray.get([r.step.remote({"loss": 0.5}, 1) for r in ranks])
 gate(pid=pid, ip=ip)
-'''
+"""
 
 ON_AND_ON = """
 for n in range(2, 10**6):
@@ -98,7 +99,7 @@ for n in range(2, 10**6):
 """
 
 PROGRAMS = {
-    "raises.py": RANKS + 'ray.get([r.step.remote({}, 2) for r in ranks])\n',
+    "raises.py": RANKS + "ray.get([r.step.remote({}, 2) for r in ranks])\n",
     "ranks.py": RANKS + ON_AND_ON,
     "reward.py": """
 import ray
@@ -214,12 +215,23 @@ FAULTS = table(
     Fault("disk_full", "save.py", ("disk_full",), said="No space left on device", exit=("exit", 1)),
     Fault("flood", "flood.py", ("user_code_error",), said="RuntimeError: the end of the flood", exit=("exit", 1)),
     Fault(
-        "host_oom_by_ray", "hoards.py", ("host_oom",), exit=("exit", 1), on=("host_oom",), restarts=True,
+        "host_oom_by_ray",
+        "hoards.py",
+        ("host_oom",),
+        exit=("exit", 1),
+        on=("host_oom",),
+        restarts=True,
         keys={"pool": "node-1"},
     ),
     Fault("host_oom_by_kernel", "hoards.py", ("host_oom",), exit=("exit", 1), keys={"pool": "node-2"}),
     Fault(
-        "rank_killed", "ranks.py", ("actor_died",), said="died", exit=("exit", 1), on=("actor_died",), restarts=True,
+        "rank_killed",
+        "ranks.py",
+        ("actor_died",),
+        said="died",
+        exit=("exit", 1),
+        on=("actor_died",),
+        restarts=True,
         kill="rank",
     ),  # fmt: skip
 )
@@ -249,13 +261,6 @@ def seconds(text):
 
 
 LOOKED_AT = 1 << 20  # bytes of a log's end
-
-# Their processes, on their host.
-OF_RAY = {
-    "raylet": "grep -lx raylet /proc/[0-9]*/comm | cut -d / -f 3",
-    "head": "{ grep -lxE 'raylet|gcs_server' /proc/[0-9]*/comm; grep -l '[d]ashboard/dashboard.py' /proc/[0-9]*/cmdline"
-    "; } | cut -d / -f 3",
-}
 
 
 class Failing:
@@ -309,7 +314,7 @@ class Failing:
             return self.host_at[told["ip"]], [told["pid"]]
         if whom in OF_RAY:
             host = "h1" if whom == "head" else host
-            return host, self.stage.bed.on(host, "sh", "-c", OF_RAY[whom]).split()
+            return host, [pid for _, pid in of_ray(self.stage.bed, [host], whom)]
         pid = whom and self.beat(job)["pid"]
         if whom == "shepherd":
             pid = int(self.stage.bed.on(host, "sed", "-n", "s/^PPid:[[:space:]]*//p", f"/proc/{pid}/status"))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services on real Ray 2.60.0 with real Ray Serve: machines that argusd starts, with its gate in their proxies; an
 application of two replicas; a small model behind our engine on the CPU, its next version, the way back; what is killed
-comes back; replicas that share a (pretended) GPU."""
+comes back; leases that come with the load and go with it; replicas that share a (pretended) GPU."""
 
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -18,16 +19,37 @@ import pytest
 import stage as staging
 from barestage import BareStage
 from raybed import BEDS
+from rayprocs import titled
 from stage import wait_for
 
-from argusd import needs_argusd
+from argusd import OVER, needs_argusd
 
 pytestmark = [pytest.mark.ray, pytest.mark.nightly, needs_argusd, pytest.mark.timeout(900)]
 
 HOSTS = {"n1": "h2", "n2": "h3"}
 SHARED = "n2"  # the machine with the GPU
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-BENCH = EXAMPLES.parent / "bench/serve_switch"
+BENCH = EXAMPLES.parent / "bench"
+DOWN_AFTER = 120  # seconds below target_requests until a replica goes: SERVE_DOWN_AFTER_S
+# An application that answers once the file is there with whose path it is asked.
+HELD = """
+import asyncio
+import pathlib
+
+from ray import serve
+
+
+@serve.deployment
+class Held:
+    async def __call__(self, request):
+        gate = pathlib.Path((await request.json())["gate"])
+        while not gate.exists():
+            await asyncio.sleep(0.1)
+        return "let go"
+
+
+app = Held.bind()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +65,28 @@ def stage(request, tmp_path_factory):
 
 def page_of(stage, name):
     return stage.get(f"/v1/services/{name}")
+
+
+def code_of(stage, module, text):
+    """A directory of the shared root with this module."""
+    home = stage.root / "common/code" / module
+    home.mkdir(parents=True)
+    (home / f"{module}.py").write_text(text)
+    return str(home)
+
+
+def leases_of(page):
+    return [r for v in page["versions"] for r in v["replicas"]]
+
+
+def app_of(page, version, replica):
+    """What a replica is called in Ray Serve."""
+    return f"{page['name']}-v{version}" + (f"-r{replica['replica']}" if replica["replica"] > 1 else "")
+
+
+def gone(stage, name):
+    stage.argus("service", "rm", name)
+    wait_for(lambda: not stage.get("/v1/services")["services"], f"{name} is gone", 180)
 
 
 def ready(stage, name, version, replicas=1):
@@ -68,7 +112,7 @@ def ask(stage, page, path, body=None, gate=True, version=None, timeout=60):
     (replica, *_) = [
         r for v in page["versions"] if v["n"] == n for r in v["replicas"] if r["state"] in ("READY", "LEAVING")
     ]
-    app = f"{page['name']}-v{n}" + (f"-r{replica['replica']}" if replica["replica"] > 1 else "")
+    app = app_of(page, n, replica)
     ip = stage.bed.ips[HOSTS[replica["node"]]]
     connection = http.client.HTTPConnection(ip, 8000, timeout=timeout)
     headers = {"Content-Type": "application/json"} | ({"x-argus-key": key(stage)} if gate else {})
@@ -95,10 +139,8 @@ def model(stage, tmp_path_factory):
 
 
 def test_an_application_with_two_replicas(stage):
-    code = stage.root / "common/code/services"
-    code.mkdir(parents=True)
-    (code / "translator.py").write_text((EXAMPLES / "services/translator.py").read_text())
-    said = stage.argus("serve", "--config", str(EXAMPLES / "services/translator.yaml"), "--code", str(code))
+    code = code_of(stage, "translator", (EXAMPLES / "services/translator.py").read_text())
+    said = stage.argus("serve", "--config", str(EXAMPLES / "services/translator.yaml"), "--code", code)
     assert said.strip() == "translator"
     page = ready(stage, "translator", 1)
     replies = set()
@@ -114,12 +156,11 @@ def test_an_application_with_two_replicas(stage):
     wait_for(both, "both replicas answer")
     assert ask(stage, page, "/", {"text": "good"}, gate=False)[0] == 401
     # All of it on the leased machine, none on the head.
-    (lease,) = [r for v in page["versions"] for r in v["replicas"]]
+    (lease,) = leases_of(page)
     where = {a["node"] for a in stage.cluster("actors") if "ServeReplica" in a["class_name"]}
     assert where == {lease["node"]}
     assert "deployment Translator: 1 x" in stage.argus("service", "logs", "translator")
-    stage.argus("service", "rm", "translator")
-    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 120)
+    gone(stage, "translator")
 
 
 def chat(stage, page, words="1 + 1 =", **more):
@@ -202,8 +243,7 @@ def test_a_model_without_a_head_has_embeddings_alone(stage, model, architecture)
     status, text = ask(stage, page, "/v1/completions", {"model": name, "prompt": "1"})
     assert (status, json.loads(text)["error"]["code"]) == (400, "no_completions")
     assert json.loads(ask(stage, page, "/v1/models")[1])["data"][0]["id"] == name
-    stage.argus("service", "rm", name)
-    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 120)
+    gone(stage, name)
 
 
 class Load(threading.Thread):
@@ -255,11 +295,7 @@ def test_a_model_answers_and_changes_under_load(stage, model):
 
 def replica_pid(stage, app):
     """(machine of the test, pid) of a replica's process, found as the lease's job finds it."""
-    for host in HOSTS.values():
-        find = f"grep -aqs '^ray::ServeReplica:{app}:' $p/cmdline && echo ${{p#/proc/}}"
-        for pid in stage.bed.on(host, "sh", "-c", f"for p in /proc/[0-9]*; do {find}; done; true").split():
-            return host, pid
-    return None
+    return next(iter(titled(stage.bed, HOSTS.values(), f"ray::ServeReplica:{app}:")), None)
 
 
 def test_what_is_killed_comes_back(stage, model):
@@ -275,33 +311,95 @@ def test_what_is_killed_comes_back(stage, model):
     assert {r["job"] for v in again["versions"] for r in v["replicas"]} == jobs  # nothing was deployed twice
     assert json.loads(chat(stage, again))["choices"]
     # A machine goes: what was there is leased elsewhere.
-    gone = [r["node"] for v in again["versions"] if v["n"] == 1 for r in v["replicas"]][0]
-    stage.argus("node", "drain", gone, "--deadline", "1s", "--then", "restart")
+    left = [r["node"] for v in again["versions"] if v["n"] == 1 for r in v["replicas"]][0]
+    stage.argus("node", "drain", left, "--deadline", "1s", "--then", "restart")
     wait_for(
-        lambda: all(r["node"] != gone for v in page_of(stage, "tiny")["versions"] for r in v["replicas"]),
+        lambda: all(r["node"] != left for v in page_of(stage, "tiny")["versions"] for r in v["replicas"]),
         "no replica is on the drained machine",
         240,
     )
     ready(stage, "tiny", 1, replicas=2)
-    stage.argus("service", "rm", "tiny")
-    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 180)
-    assert replica_pid(stage, "tiny") is None
+    gone(stage, "tiny")
+    replicas = "ray::ServeReplica:tiny-v"
+    wait_for(lambda: not titled(stage.bed, HOSTS.values(), replicas), "no replica is left on any machine", 120)
 
 
-def test_no_request_is_lost_while_a_service_changes(stage, model):
-    """Through argusd, as every client asks: bench/serve_switch with fewer requests than it makes by itself."""
-    stage.argus("serve", model, "--name", "switch", "--keep", "warm")
-    ready(stage, "switch", 1)
-    bench = [sys.executable, str(BENCH), "switch", "--requests", "500", "--clients", "4", "--json"]
+@pytest.mark.parametrize(("kind", "requests"), [("model", 500), ("application", 10_000)])
+def test_no_request_is_lost_while_a_service_changes(stage, model, kind, requests):
+    """Through argusd, as every client asks: bench/serve_switch. An answer of the application costs little more than
+    the way to it, one of the model has two processors to be made on."""
+    name = f"switch-{kind}"
+    if kind == "model":
+        what = [model]
+    else:
+        what = ["--app", "tinyapp:app", "--code", code_of(stage, "tinyapp", (BENCH / "tinyapp.py").read_text())]
+    stage.argus("serve", *what, "--name", name, "--keep", "warm")
+    ready(stage, name, 1)
+    bench = [sys.executable, str(BENCH / "serve_switch"), name, "--requests", str(requests), "--clients", "4", "--json"]
     done = subprocess.run(bench, env=stage.shell_env(), capture_output=True, text=True, timeout=850)
     assert done.stdout, (done.returncode, done.stderr[-2000:], stage.said()[-2000:])
     told = json.loads(done.stdout)
-    assert (done.returncode, told["lost"], told["why"]) == (0, 0, [])
-    assert told["requests"] >= 500 and {"deploy", "scale", "scale back", "rollback"} <= set(told["phases"]), told
-    page = page_of(stage, "switch")
+    stage.keep(f"serve_switch-{kind}.json", told)
+    assert (done.returncode, told["failed"], told["why"]) == (0, 0, [])
+    phases = told["phases"]
+    assert list(phases) == ["before", "deploy", "scale", "scale back", "rollback", "after"]
+    assert sum(p["requests"] for p in phases.values()) == told["requests"] >= requests
+    assert all(p["requests"] >= requests // 6 and p["p50_ms"] <= p["p99_ms"] for p in phases.values()), phases
+    page = page_of(stage, name)
     assert page["current"] == 1 and page["previous"] == 2
-    stage.argus("service", "rm", "switch")
-    wait_for(lambda: not stage.get("/v1/services")["services"], "it is gone", 180)
+    gone(stage, name)
+
+
+@contextlib.contextmanager
+def under_way(stage, name, n, gate):
+    """So many requests through argusd; they are answered once the file is there, which it is after the block."""
+    headers = {"Authorization": f"Bearer {stage.tokens['admin']}", "Content-Type": "application/json"}
+    with contextlib.ExitStack() as stack:
+        asked = [stack.enter_context(contextlib.closing(stage.open())) for _ in range(n)]
+        try:
+            for c in asked:
+                c.request("POST", f"/v1/services/{name}/", json.dumps({"gate": str(gate)}), headers)
+            yield
+        finally:
+            gate.touch()
+        for c in asked:
+            reply = c.getresponse()
+            text = reply.read()
+            assert reply.status == 200 and b"let go" in text, text
+
+
+def test_leases_come_with_the_load_and_go_with_it(stage):
+    """Autoscaling within its bounds: requests under way bring a second replica, which is a lease first, and no third
+    one; the lease goes back when nobody asks."""
+    code, gate = code_of(stage, "held", HELD), stage.root / "held.gate"
+    bounds = ["--min-replicas", "1", "--max-replicas", "2"]
+    stage.argus("serve", "--app", "held:app", "--code", code, "--name", "wide", "--cpus", "2", *bounds)
+    (first,) = leases_of(ready(stage, "wide", 1))
+    with under_way(stage, "wide", 5, gate):
+        page = ready(stage, "wide", 1, replicas=2)
+        assert page["replicas"] == 2, "five would be three replicas, for which there is room, but for the bound"
+        leases = leases_of(page)
+        assert first["job"] in [r["job"] for r in leases], "what serves is not touched"
+        for lease in leases:
+            job = stage.job(lease["job"])
+            assert (job["state"], [n["name"] for n in job["nodes"]]) == ("RUNNING", [lease["node"]])
+            host, _ = replica_pid(stage, app_of(page, 1, lease))
+            assert host == HOSTS[lease["node"]]
+
+    def is_narrow():
+        page = page_of(stage, "wide")
+        return len(leases_of(page)) == page["replicas"] == 1 and page
+
+    (kept,) = leases_of(wait_for(is_narrow, "a lease is given back", DOWN_AFTER + 240))
+    (back,) = [r for r in leases if r["job"] != first["job"]]
+    assert kept["job"] == first["job"] and stage.job(kept["job"])["state"] == "RUNNING"
+    wait_for(lambda: stage.job(back["job"])["state"] in OVER, "the lease is over", 120)
+    wait_for(lambda: not replica_pid(stage, app_of(page, 1, back)), "its replica's process is gone", 120)
+    scaled = [e for e in stage.events() if (e["object"], e["kind"]) == ("service/wide", "service_scaled")]
+    assert sorted((e["from"], e["to"]) for e in scaled) == [("1", "2"), ("2", "1")]
+    with under_way(stage, "wide", 1, gate):
+        pass  # what is left answers
+    gone(stage, "wide")
 
 
 def test_replicas_share_a_gpu(stage, model):

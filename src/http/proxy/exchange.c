@@ -333,11 +333,20 @@ static void exchange_flush(struct exchange *x)
     }
 }
 
-static void exchange_add_piece(struct exchange *x, const struct buf *piece)
+/* Where nothing waits before a piece its memory is taken, and the piece is empty; else it is
+ * copied behind what waits. */
+static void exchange_add_piece(struct exchange *x, struct buf *piece)
 {
     x->result.bytes_up += piece->len;
     if (x->sent && piece->len)
         x->sent(buf_str(piece), piece->len, x->arg);
+    if (!x->is_chunked_up && !x->out.len) {
+        buf_release(&x->out);
+        x->out = *piece;
+        x->out.max = OUT_MAX;
+        *piece = BUF_INIT(0);
+        return;
+    }
     if (x->is_chunked_up && piece->len)
         buf_addf(&x->out, "%zx\r\n", piece->len);
     (void)buf_add(&x->out, buf_str(piece), piece->len); /* `failed` is looked at */
