@@ -33,8 +33,15 @@
 #define SQL_OF_JOB " AND e.job_seq>0 AND e.job_seq=(SELECT seq FROM job WHERE id=?4)"
 #define SQL_OF_KINDS " AND instr(','||?5||',', ','||e.kind||',')>0"
 #define SQL_OF_ACTOR " AND e.actor=?6"
-/* A clock that was set back makes times that are not in the order of seq: each row is asked. */
-#define SQL_OF_TIME " AND e.at>=?13 AND e.at<?14"
+/* A clock that was set back makes times that are not in the order of seq: each row is asked. The
+ * '+' keeps the rows in the order of seq, which no index of another column has. */
+#define SQL_OF_TIME " AND +e.at>=?13 AND +e.at<?14"
+/* Where the events of a time lie among all, by their index. Nothing but the time is asked there, so
+ * that no look takes more than its limit: each page of an export would walk through all that was
+ * told before it. */
+#define SQL_TIME_LOOK                                                                              \
+    "SELECT count(*), min(seq), max(seq) FROM (SELECT seq FROM event INDEXED BY event_at"          \
+    " WHERE at>=?1 AND at<?2 LIMIT ?3)"
 /* "node/n1", or "node" for all of them; what is about a job alone has no object. */
 #define SQL_OF_OBJECT                                                                              \
     " AND (e.object=?7 OR substr(e.object,1,length(?7)+1)=?7||'/'"                                 \
@@ -64,6 +71,10 @@ enum {
     PARAM_PROJECT,
     SQL_MAX_BYTES = 32768
 };
+/* Events of a time that are looked up before its page is read. Where there are more, the rows are
+ * walked by seq: the page is full soon once its time is reached, and only what lies before that
+ * time is walked through in vain. */
+enum { TIME_LOOK_MAX = 5000 };
 /* More jobs than are named in the sentence of an ambiguous reference. */
 enum { MATCHES_MAX = 4, MATCHES_TEXT_MAX = 400 };
 
@@ -329,24 +340,45 @@ static void bind_event_scope(sqlite3_stmt *st, const struct store_event_scope *s
     bind_text(st, PARAM_EVERYBODY, STORE_EVERYBODY);
 }
 
-int query_events(struct reader *reader,
-                 const struct store_event_query *q,
-                 struct answer *a,
-                 struct err *err)
+/* Events after `since` and before `before`, by their numbers. */
+struct event_span {
+    int64_t since, before;
+};
+
+/* Makes *span as narrow as the events of the time are, where these are few: a page of an hour does
+ * not walk through the years before and after it. */
+static int query_narrow_span(struct reader *reader,
+                             const struct store_event_query *q,
+                             struct event_span *span,
+                             struct err *err)
 {
-    struct buf sql = BUF_INIT(SQL_MAX_BYTES);
-    struct store_event event;
     sqlite3_stmt *st = NULL;
-    int r = query_check_scope(q->scope ? q->scope->who : NULL, err);
+    int r = reader_statement(reader, SQL_TIME_LOOK, &st, err);
     if (r < 0)
         return r;
-    store_query_make_sql(q, &sql);
-    r = reader_statement(reader, buf_str(&sql), &st, err);
-    buf_release(&sql);
-    if (r < 0)
-        return r;
-    store_query_bind_int(st, 1, q->since);
-    store_query_bind_int(st, 2, q->before ? q->before : INT64_MAX);
+    store_query_bind_int(st, 1, (int64_t)q->from);
+    store_query_bind_int(st, 2, q->to ? (int64_t)q->to : INT64_MAX);
+    store_query_bind_int(st, 3, TIME_LOOK_MAX + 1);
+    r = reader_step(reader, st, err);
+    if (r == 1) {
+        int64_t n = sqlite3_column_int64(st, 0), least = sqlite3_column_int64(st, 1),
+                most = sqlite3_column_int64(st, 2);
+        if (n == 0)
+            span->before = span->since; /* nothing lies between them */
+        else if (n <= TIME_LOOK_MAX)
+            *span = (struct event_span){.since = least > span->since ? least - 1 : span->since,
+                                        .before = most < span->before ? most + 1 : span->before};
+    }
+    reader_reset(st);
+    return r < 0 ? r : 0;
+}
+
+static void bind_events(sqlite3_stmt *st,
+                        const struct store_event_query *q,
+                        const struct event_span *span)
+{
+    store_query_bind_int(st, 1, span->since);
+    store_query_bind_int(st, 2, span->before);
     store_query_bind_int(st, 3, q->limit);
     if (q->job)
         bind_text(st, 4, q->job);
@@ -360,10 +392,57 @@ int query_events(struct reader *reader,
         bind_event_time(st, q);
     if (q->scope)
         bind_event_scope(st, q->scope);
+}
+
+static int query_events_in(struct reader *reader,
+                           const struct store_event_query *q,
+                           const struct event_span *span,
+                           struct answer *a,
+                           struct err *err)
+{
+    struct buf sql = BUF_INIT(SQL_MAX_BYTES);
+    struct store_event event;
+    sqlite3_stmt *st = NULL;
+    store_query_make_sql(q, &sql);
+    int r = reader_statement(reader, buf_str(&sql), &st, err);
+    buf_release(&sql);
+    if (r < 0)
+        return r;
+    bind_events(st, q, span);
     while ((r = reader_step(reader, st, err)) == 1) {
         rows_event(st, &event);
         answer_add_event(a, &event);
     }
     reader_reset(st);
     return r;
+}
+
+static int query_events_of_time(struct reader *reader,
+                                const struct store_event_query *q,
+                                struct event_span *span,
+                                struct answer *a,
+                                struct err *err)
+{
+    int r = reader_begin(reader, err);
+    if (r < 0)
+        return r;
+    r = query_narrow_span(reader, q, span, err);
+    if (r == 0)
+        r = query_events_in(reader, q, span, a, err);
+    reader_end(reader);
+    return r;
+}
+
+int query_events(struct reader *reader,
+                 const struct store_event_query *q,
+                 struct answer *a,
+                 struct err *err)
+{
+    struct event_span span = {.since = q->since, .before = q->before ? q->before : INT64_MAX};
+    int r = query_check_scope(q->scope ? q->scope->who : NULL, err);
+    if (r < 0)
+        return r;
+    /* A job has few events, and their index. */
+    return !q->job && (q->from || q->to) ? query_events_of_time(reader, q, &span, a, err)
+                                         : query_events_in(reader, q, &span, a, err);
 }

@@ -141,6 +141,10 @@ static const char *const steps[SCHEMA_VERSION] = {
     /* Steps that were run again: of the time before nobody knows, and it counts as none. */
     "ALTER TABLE usage ADD COLUMN s10 INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version=10",
+
+    /* Where the events of a time lie: see query.c. */
+    "CREATE INDEX event_at ON event(at);"
+    "PRAGMA user_version=11",
 };
 
 /* The version there is, after a look at whose file this is. */

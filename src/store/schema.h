@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-enum { SCHEMA_VERSION = 10 };
+enum { SCHEMA_VERSION = 11 };
 
 /* Brings an empty or older store to SCHEMA_VERSION in one transaction. ERR_REFUSED: it
  * is newer, or it is some other program's database; ERR_STORE. */

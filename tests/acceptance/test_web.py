@@ -257,6 +257,32 @@ def test_compares_both(story):
     story.step("compares_both")
 
 
+def test_publishes_the_model(story):
+    page, stage, job = story.after("compares_both"), story.stage, story.jobs[1]
+    page.click(".rail a:has-text('Jobs')")
+    page.click(f".vrow a.name[href='/jobs/{job}']")
+    page.click(f"#checkpoints tr:has(td.strong:text-is('{STEPS}')) a.link:has-text('Merge')")
+    page.wait_for_selector(f".cm-line:has-text('{job}/checkpoints/global_step_{STEPS}/actor')")
+    page.click(".plan-acts .btn.main:not([disabled])")
+    page.wait_for_url("**/jobs/merge-*")
+    merge = page.url.rsplit("/", 1)[1]
+    stage.wait_state(merge, "SUCCEEDED")
+    page.click(".job-head button:has-text('Publish')")
+    page.fill("[role=dialog] input >> nth=0", "sums-model")
+    assert f"{merge}/output/model --name sums-model" in page.inner_text("[role=dialog] footer")
+    page.click("[role=dialog] .btn.main")
+    page.wait_for_url(re.compile("/models/sums-model(@|%40)1$"))
+    page.wait_for_selector(".drawer header :text('Ready')")
+    for of in (job, merge):
+        page.wait_for_selector(f".drawer .lineage a[href='/jobs/{of}']")
+    lineage = page.inner_text(".drawer .lineage")
+    assert all(name in lineage for name in ("sums-verl@1", "tiny@1", "sums-model@1")), lineage
+    model = stage.keep("sums-model.json", stage.get("/v1/models/sums-model", token="user"))
+    assert model["state"] == "ready" and (model["lineage"]["job"], model["lineage"]["step"]) == (job, STEPS)
+    stage.keep_job(merge)
+    story.step("publishes_the_model")
+
+
 def test_each_step_of_the_page_is_a_test(stage, story):
     text = (staging.ROOT / "docs/acceptance/web.md").read_text()
     assert re.findall(r"(?m)^\d+\. \*\*(\w+)\.\*\*", text) == story.done

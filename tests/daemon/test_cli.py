@@ -670,6 +670,34 @@ def test_status_shows_proof_paths_and_finding(cli, stub):
     assert "ON THE HEAD (10.0.0.1)" in cli.ok("status", "j1")
 
 
+def attempt(k, **more):
+    times = {"queued_at": "2026-11-21T08:00:00Z", "accepted_at": "2026-11-21T10:00:00Z",
+             "started_at": "2026-11-21T10:01:00Z", "ended_at": "2026-11-21T10:31:00Z"}  # fmt: skip
+    base = {"k": k, "state": "ENDED", "ray_id": f"j1-{k}", "end": "exit code 1", "nodes": [], "finding": None}
+    return {**base, **times, **more}
+
+
+@pytest.mark.parametrize("lang,waited,on", [("C", "waited 2h", "on "), ("zh_CN.UTF-8", "等待 2h", "位于 ")])
+def test_status_says_where_each_attempt_ran_and_why_it_failed(cli, stub, lang, waited, on):
+    nodes = [{"name": f"gpu-node-{n:02}", "gpu_ids": [0, 1, 2, 3]} for n in range(4)]
+    nodes.append({"name": "bare", "gpu_ids": []})
+    lost = {"class": "node_lost", "sentence": "gpu-node-01 is away", "node": "gpu-node-01", "advice": None}
+    full = {"class": "gpu_oom", "sentence": "gpu_oom on gpu-node-02: full", "node": "gpu-node-02", "advice": None}
+    attempts = [attempt(1, nodes=nodes, finding=lost), attempt(2, nodes=nodes[:1], finding=full), attempt(3)]
+    stub.add("j1", state="FAILED", attempts=[*attempts, attempt(4, finding=full)], finding=full)
+    _, seen = on_terminal(cli, "status", "j1", columns=80, NO_COLOR="1", LANG=lang)
+    lines = seen.decode().replace("\r", "").splitlines()
+    assert max(map(columns_of, lines)) <= 80, lines
+    text = " ".join(" ".join(lines).split())
+    places = ", ".join([*(f"gpu-node-{n:02} (0 1 2 3)" for n in range(4)), "bare"])
+    assert f"1 ENDED 30m Ray job j1-1: node_lost: gpu-node-01 is away {waited}, {on}{places}" in text
+    assert f"2 ENDED 30m Ray job j1-2: gpu_oom on gpu-node-02: full {waited}, {on}gpu-node-00 (0 1 2 3)" in text
+    assert f"3 ENDED 30m Ray job j1-3: exit code 1 {waited} 4 ENDED" in text
+    assert text.count("gpu_oom on gpu-node-02: full") == 2, "the job's own finding is not told twice"
+    stub.change("j1", attempts=[attempt(1, queued_at=None)])
+    assert waited.split()[0] not in cli.ok("status", "j1", LANG=lang), "nobody kept when it began to wait"
+
+
 @pytest.mark.parametrize("failures,save_s,said", [
     (1, 0.0275, "save_freq 3 may lose least: a save takes 28ms; one failure in 15m is not enough to tell a rate"),
     (3, 0.0002, "save_freq 3 would lose least: a save takes <1ms, a failure came every 15m"),

@@ -178,6 +178,44 @@ def test_a_curve_of_two_attempts(browser, world):
     page.context.close()
 
 
+@pytest.mark.parametrize("lang,title", [("en", "Attempts"), ("zh", "各次尝试")])
+def test_the_attempts_of_a_job(browser, world, lang, title):
+    """What argusd tells of the only one, and one before it that ran elsewhere, whose every text is hostile."""
+    job = world.jobs["failed"]
+    whole = world.argusd.job(job)
+    (only,) = whole["attempts"]
+    assert only["queued_at"] and only["nodes"] and only["finding"]["class"] == "gpu_oom", only
+    before = {
+        **only, "k": 1, "queued_at": "2026-11-26T08:00:00Z", "accepted_at": "2026-11-26T10:00:00Z",
+        "started_at": "2026-11-26T10:01:00Z", "ended_at": "2026-11-26T10:31:00Z",
+        "nodes": [{"name": "<b>far</b>", "gpu_ids": [4, 5]}, {"name": "farther", "gpu_ids": []}],
+        "finding": {**only["finding"], "class": "node_lost", "sentence": "node_lost: <img src=x> is away"},
+    }  # fmt: skip
+    page = browser.page(lang=lang)
+    page.goto(f"{world.argusd.url}/jobs/{job}")
+    page.wait_for_selector("#attempts tbody tr")
+    assert page.inner_text("#attempts h2") == title
+    row = page.inner_text("#attempts tbody tr")
+    assert "gpu_oom" in row and all(n["name"] in row for n in only["nodes"]), row
+    said = {**whole, "attempts": [before, {**only, "k": 2}]}  # the first one is shown: only it has a log
+    page.route(f"**/v1/jobs/{job}", lambda r: r.fulfill(json=said))
+    page.reload()
+    page.wait_for_selector("#attempts tbody tr >> nth=1")
+    first = page.inner_text("#attempts tbody tr >> nth=0")
+    for text in ("<b>far</b> (4 5), farther", "node_lost", "<img src=x> is away"):
+        assert text in first, first
+    assert first.count("node_lost") == 1 and page.locator("#attempts b, #attempts img").count() == 0
+    assert ("2h 0m" if lang == "en" else "2小时0分") in first and ("30m" if lang == "en" else "30分钟") in first
+    page.click("#attempts tbody tr >> nth=0 >> button")
+    page.wait_for_url("**attempt=1**")
+    page.wait_for_selector("#attempts tr.is-current:has-text('node_lost')")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_selector("#attempts tbody tr:has-text('node_lost')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.wrong == []
+    page.context.close()
+
+
 def test_a_job_of_very_many_curves(browser, world):
     """Those that are in view are asked for and drawn, and no others; every one is found by its name."""
     argusd = world.argusd

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time for which the GPUs of a job are asked for, and where the evidence of a finding stands.
+// The time for which the GPUs of a job are asked for, what its attempts came to, and where the evidence of a finding
+// stands.
 import { describe, expect, it } from "vitest";
+import { placesOf, ranOf, waitedOf, whyEnded } from "../src/pages/job/attempts";
 import { logPlaceOf } from "../src/pages/job/evidence";
 import { attemptUses, kwh } from "../src/pages/job/gpuuse";
 import { hasEnded, spanAsked } from "../src/pages/job/lately";
@@ -24,6 +26,47 @@ describe("the use of a job's GPUs", () => {
     it("does not end where a job waits for its next attempt, or never began", () => {
         expect(spanAsked(tried([at(0), at(10)]))).toEqual({ step: "10m" });
         expect(spanAsked(tried([null, at(10)]))).toEqual({ step: "1m" });
+    });
+});
+
+describe("an attempt", () => {
+    const times = (...[queued_at, accepted_at, started_at, ended_at]: (string | null)[]) => ({
+        queued_at: queued_at!,
+        accepted_at: accepted_at!,
+        started_at: started_at!,
+        ended_at: ended_at!,
+    });
+    const now = 10 * 3_600_000;
+    const hours = (millis: number | null) => (millis === null ? null : millis / 3_600_000);
+    it("waits until Ray has it, and goes on waiting while nobody has", () => {
+        expect(hours(waitedOf(times(at(1), at(3), at(4), at(5)), now))).toBe(2);
+        expect(hours(waitedOf(times(at(1), null, at(4), null), now))).toBe(3);
+        expect(hours(waitedOf(times(at(1), null, null, at(6)), now))).toBe(5);
+        expect(hours(waitedOf(times(at(1), null, null, null), now))).toBe(9);
+        expect(waitedOf(times(null, at(3), at(4), at(5)), now)).toBeNull();
+    });
+    it("runs from its start to its end, or to now; a clock that was set back makes no time less than none", () => {
+        expect(hours(ranOf(times(at(1), at(3), at(4), at(5)), now))).toBe(1);
+        expect(hours(ranOf(times(at(1), at(3), at(4), null), now))).toBe(6);
+        expect(ranOf(times(at(1), at(3), null, at(5)), now)).toBeNull();
+        expect(ranOf(times(at(1), at(3), at(11), null), now)).toBe(0);
+    });
+    it("names its nodes with the GPUs that it held there", () => {
+        const nodes = [
+            { name: "w1", gpu_ids: [0, 1] },
+            { name: "w2", gpu_ids: [] },
+        ];
+        expect(placesOf(nodes)).toBe("w1 (0 1), w2");
+        expect(placesOf([])).toBe("");
+    });
+    it("says the class of its failure once, and without a finding how it ended", () => {
+        const why = (name: string, sentence: string, end: string | null = null) =>
+            whyEnded({ finding: { class: name, sentence, node: null, advice: null }, end });
+        expect(why("gpu_oom", "gpu_oom: it was full")).toEqual({ class: "gpu_oom", says: "it was full" });
+        expect(why("gpu_oom", "gpu_oom on w1: full")).toEqual({ class: "gpu_oom", says: "on w1: full" });
+        expect(why("gpu_oom", "显存不足")).toEqual({ class: "gpu_oom", says: "显存不足" });
+        expect(why("gpu_oom", "", "exit code 1")).toEqual({ class: "gpu_oom", says: "exit code 1" });
+        expect(whyEnded({ finding: null, end: "exit code 0" })).toEqual({ class: null, says: "exit code 0" });
     });
 });
 

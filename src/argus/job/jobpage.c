@@ -166,6 +166,61 @@ static void print_times(const struct page *p)
     time_line(p, "say_l_deadline", "deadline");
 }
 
+/* "w1 (0 1), w2": the nodes of an attempt with the GPUs that it held there. Where out is full, the
+ * text is cut. */
+static void jobpage_add_places(struct buf *out, const json_t *attempt)
+{
+    size_t i, k;
+    const json_t *node, *gpu;
+    json_array_foreach (json_get_array(attempt, "nodes"), i, node) {
+        const json_t *gpus = json_get_array(node, "gpu_ids");
+        (void)buf_addf(out, "%s%s", i ? ", " : "", member_str(node, "name"));
+        json_array_foreach (gpus, k, gpu)
+            (void)buf_addf(out, "%s%" PRId64, k ? " " : " (", (int64_t)json_integer_value(gpu));
+        if (json_array_size(gpus))
+            (void)buf_adds(out, ")");
+    }
+}
+
+/* How long an attempt waited until Ray had it, and where it was put. Nobody kept that of attempts
+ * of an older argusd: what is not known is left out. */
+static void print_attempt_place(const struct page *p, const json_t *attempt)
+{
+    enum message_language lang = p->cli->term.lang;
+    char lasted[WHEN_TEXT_MAX], waited[128] = "";
+    _cleanup_(buf_release) struct buf places = BUF_INIT(VALUE_MAX / 2);
+    _cleanup_(freep) char *on = xmalloc(VALUE_MAX);
+    usec_t from = when_get(attempt, "queued_at"), to = when_get(attempt, "accepted_at");
+    if (!to)
+        to = when_get(attempt, "started_at");
+    if (!to)
+        to = when_get(attempt, "ended_at"); /* Ray never had it */
+    const char *spans[] = {when_lasted(p->w, from, to, lasted)};
+    if (from)
+        msg_fill(lang, "say_attempt_waited", spans, waited, sizeof(waited));
+    jobpage_add_places(&places, attempt);
+    const char *names[] = {buf_str(&places)};
+    on[0] = 0;
+    if (places.len)
+        msg_fill(lang, "say_attempt_on", names, on, VALUE_MAX);
+    line_owned(p, NULL, STYLE_PLAIN, xasprintf("%s%s%s", waited, *waited && *on ? ", " : "", on));
+}
+
+/* Why an attempt failed, else how it ended. What the job tells of its newest attempt has a line of
+ * its own: see print_finding(). */
+static char *jobpage_attempt_why(const struct page *p, const json_t *attempt, bool is_newest)
+{
+    const json_t *finding = json_get_object(attempt, "finding");
+    const char *end = json_get_str(attempt, "end", "");
+    if (!finding || (is_newest && json_get_object(p->job, "finding")))
+        return xstrdup(end);
+    const char *class = member_str(finding, "class"), *says = json_get_str(finding, "sentence", "");
+    if (!*says)
+        says = end;
+    return str_starts(says, class) ? xstrdup(says)
+                                   : xasprintf("%s%s%s", class, *says ? ": " : "", says);
+}
+
 static void print_attempts(const struct page *p)
 {
     const json_t *attempts = json_get_array(p->job, "attempts");
@@ -175,11 +230,12 @@ static void print_attempts(const struct page *p)
     json_array_foreach (attempts, i, a) {
         usec_t start = when_get(a, "started_at");
         when_lasted(p->w, start, when_get(a, "ended_at"), lasted);
-        const char *end = json_get_str(a, "end", "");
+        _cleanup_(freep) char *why = jobpage_attempt_why(p, a, i + 1 == json_array_size(attempts));
         line_owned(p, i ? NULL : "say_l_attempts", STYLE_PLAIN,
                    xasprintf("%" PRId64 "  %s  %s  Ray job %s%s%s",
                              json_get_int(a, "k", (int64_t)i + 1), member_str(a, "state"), lasted,
-                             member_str(a, "ray_id"), *end ? ": " : "", end));
+                             member_str(a, "ray_id"), *why ? ": " : "", why));
+        print_attempt_place(p, a);
     }
     const json_t *restart = json_get_object(p->job, "restart");
     int64_t most = json_get_int(restart, "max", 0);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "argus/transfer/download.h"
 #include "argus/transfer/progress.h"
 #include "argus/transfer/upload.h"
 #include "base/file.h"
@@ -201,11 +202,7 @@ static int to_file(struct getting *g, const char *to, unsigned flags, struct err
     _cleanup_(freep) char *bare = xstrndup(g->etag + 1, strcspn(g->etag + 1, "\"/"));
     _cleanup_(freep) char *part =
         xasprintf("%.*s.%.120s.%.60s.part", (int)(name - to), to, name, bare);
-    bool is_there = false;
-    int r = flags & FILECALL_FORCE ? 0 : file_look_for(to, &is_there, err);
-    if (is_there)
-        return message_refuse(err, ERR_REFUSED, "cli_is_there",
-                              MESSAGE_ARGS(MESSAGE_STR("path", to)));
+    int r = flags & FILECALL_FORCE ? 0 : download_check_name(to, err);
     if (r == 0)
         r = open_part(g, part, err);
     if (r == 0) {
@@ -213,15 +210,9 @@ static int to_file(struct getting *g, const char *to, unsigned flags, struct err
         r = get_all(g, err);
         progress_end(&g->progress);
     }
-    if (r == 0 && fsync(g->fd) < 0)
-        r = message_refuse(
-            err, ERR_INTERNAL, "disk_no_write",
-            MESSAGE_ARGS(MESSAGE_STR("path", part), MESSAGE_STR("why", strerror(errno))));
+    if (r == 0)
+        r = download_keep(g->fd, part, to, err);
     closep(&g->fd);
-    if (r == 0 && rename(part, to) < 0)
-        r = message_refuse(err, ERR_INTERNAL, "cli_no_name",
-                           MESSAGE_ARGS(MESSAGE_STR("path", part), MESSAGE_STR("to", to),
-                                        MESSAGE_STR("why", strerror(errno))));
     if (r == ERR_CONFLICT || r == ERR_NOT_FOUND)
         (void)unlink(part); /* of another version: of no use any more */
     return r;

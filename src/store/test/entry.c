@@ -275,6 +275,64 @@ static void test_events_in_scope(void **state)
     bed_release(&b);
 }
 
+enum { TIMED_EVENTS = 6000, TIMED_MOST = 5000, TIMED_STRAY = 5500 }; /* the last one of old time */
+
+/* Ten microseconds apart, but for one of a clock that was set back. */
+static void put_timed_events(struct bed *b)
+{
+    for (int64_t seq = 1; seq <= TIMED_EVENTS; seq++) {
+        store_put_event(b->s,
+                        &(struct store_event){.seq = seq,
+                                              .at = seq == TIMED_STRAY ? 1005 : (usec_t)seq * 10,
+                                              .kind = seq % 2 ? "odd" : "even",
+                                              .object = "node/n1"});
+        if (seq % 1000 == 0)
+            bed_settle(b);
+    }
+    bed_settle(b);
+}
+
+/* The same events, whether their time has few of them, which are looked up, or more than that, and
+ * whatever else narrows the page. */
+static void test_events_of_a_time(void **state)
+{
+    struct bed b;
+    (void)state;
+    bed_init(&b, NULL);
+    put_timed_events(&b);
+    expect_events(&b, &(struct store_event_query){.limit = 9, .from = 1000, .to = 1021},
+                  "100 101 102 5500");
+    expect_events(
+        &b, &(struct store_event_query){.limit = 3, .from = 1000, .to = 1021, .newest_first = true},
+        "5500 102 101");
+    expect_events(
+        &b, &(struct store_event_query){.limit = 9, .from = 1000, .to = 1021, .kinds = "even"},
+        "100 102 5500");
+    expect_events(&b,
+                  &(struct store_event_query){
+                      .limit = 9, .from = 1000, .to = 1021, .since = 100, .before = 102},
+                  "101");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .from = 1001, .to = 1005}, "");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .to = 25}, "1 2");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .from = 59985}, "5999 6000");
+    expect_events(&b, &(struct store_event_query){.limit = 9, .from = 60001}, "");
+    expect_events(&b,
+                  &(struct store_event_query){
+                      .limit = 9, .from = 1000, .to = 1021, .since = 102, .before = 5500},
+                  "");
+    expect_events(&b,
+                  &(struct store_event_query){.limit = 9, .from = 10, .to = 59985, .since = 5996},
+                  "5997 5998");
+    for (int most = TIMED_MOST - 2; most <= TIMED_MOST + 1; most++) {
+        _cleanup_(freep) char *newest = xasprintf("%d %d", TIMED_STRAY, most);
+        struct store_event_query q = {.limit = 2, .from = 10, .to = (usec_t)most * 10 + 1};
+        expect_events(&b, &q, "1 2");
+        q.newest_first = true;
+        expect_events(&b, &q, newest);
+    }
+    bed_release(&b);
+}
+
 /* Who sees which kinds is the caller's rule: each list has its own effect. */
 static void test_each_kind_has_its_rule(void **state)
 {
@@ -298,7 +356,7 @@ static void test_old_events(void **state)
         "ALTER TABLE event DROP COLUMN thing; ALTER TABLE event DROP COLUMN owner;"
         " ALTER TABLE event DROP COLUMN project;"
         " DROP TABLE usage; DROP TABLE usage_key; DROP TABLE origin;"
-        " DROP INDEX job_ended_at; DROP INDEX job_ended_cluster;"
+        " DROP INDEX event_at; DROP INDEX job_ended_at; DROP INDEX job_ended_cluster;"
         " DROP INDEX job_ended_pool; DROP INDEX job_ended_workload;"
         " CREATE INDEX job_cluster ON job(cluster); CREATE INDEX job_pool ON job(pool);"
         " CREATE INDEX job_workload ON job(workload); ALTER TABLE job DROP COLUMN gpu_held;"
@@ -320,11 +378,9 @@ static void test_old_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_users_and_tokens_go),
-        cmocka_unit_test(test_event_hashes),
-        cmocka_unit_test(test_events_in_scope),
-        cmocka_unit_test(test_each_kind_has_its_rule),
+        cmocka_unit_test(test_entries),          cmocka_unit_test(test_users_and_tokens_go),
+        cmocka_unit_test(test_event_hashes),     cmocka_unit_test(test_events_in_scope),
+        cmocka_unit_test(test_events_of_a_time), cmocka_unit_test(test_each_kind_has_its_rule),
         cmocka_unit_test(test_old_events),
     };
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { OLDEST = 1, NEWEST = 9 };
+enum { OLDEST = 1, NEWEST = 10 };
 
 static void put_all(struct store *s)
 {
@@ -280,6 +280,25 @@ static void test_usage_is_taken_over(void **state)
     bed_release(&b);
 }
 
+/* Until schema 10 events had no index by their time: those of before are in it. */
+static void test_old_events_are_found_by_their_time(void **state)
+{
+    static const char past[] = "UPDATE event SET at=100*seq";
+    struct bed_answer a;
+    struct bed b;
+    (void)state;
+    golden_of_past(&b, 10, past);
+    bed_events(&b, &(struct store_event_query){.limit = 9, .from = 200, .to = 400}, &a);
+    assert_string_equal(a.err.text, "");
+    assert_int_equal(a.nevents, 2);
+    assert_int_equal(a.event_seqs[0], 2);
+    assert_int_equal(a.event_seqs[1], 3);
+    bed_answer_release(&a);
+    golden_expect_row(&b, "SELECT tbl_name, sql FROM sqlite_schema WHERE name='event_at'",
+                      "event|CREATE INDEX event_at ON event(at)");
+    bed_release(&b);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +306,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_jobs_held_is_taken_over),
         cmocka_unit_test(test_retries_are_taken_over),
         cmocka_unit_test(test_usage_is_taken_over),
+        cmocka_unit_test(test_old_events_are_found_by_their_time),
     };
 
     if (argc == 3 && strcmp(argv[1], "--make") == 0)

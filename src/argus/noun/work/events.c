@@ -8,14 +8,16 @@
 
 #include "argus/job/eventline.h"
 #include "argus/show/member.h"
+#include "argus/transfer/download.h"
 #include "base/message.h"
+#include "base/str.h"
 #include "base/text.h"
 
 enum { EVENTS_PAGE = 1000 };
 
 struct events_opts {
-    bool follow, utc, verify;
-    const char *expect, *kind, *actor, *object, *from, *to;
+    bool follow, utc, verify, csv, force;
+    const char *expect, *kind, *actor, *object, *from, *to, *export;
     int output;
     int64_t since, limit;
 };
@@ -71,6 +73,20 @@ static const struct opt EVENTS_OPTS[] = {
      .offset = offsetof(struct events_opts, expect),
      .arg = "HASH",
      .doc = "with --verify: a head that was printed before must still be there"},
+    {.name = "export",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct events_opts, export),
+     .arg = "FILE",
+     .doc = "write all events that match into this file, each as JSON on one line, oldest first; "
+            "- is standard output"},
+    {.name = "csv",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct events_opts, csv),
+     .doc = "with --export: as CSV"},
+    {.name = "force",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct events_opts, force),
+     .doc = "with --export: replace a file that is there"},
     OPT_OUTPUT(struct events_opts),
     OPT_UTC(struct events_opts),
 };
@@ -208,30 +224,82 @@ static int events_verify(struct cli *cli, const char *expect, int output, struct
     return 0;
 }
 
+/* All events that match, as a file, whatever their number. job: an id, NULL = of everything. */
+static int events_export(struct cli *cli,
+                         const char *job,
+                         const struct events_opts *o,
+                         struct err *err)
+{
+    _cleanup_(buf_release) struct buf base = BUF_INIT(4096);
+    (void)buf_adds(&base, "/v1/events:export"); /* this and an id fit */
+    url_query(&base, "format", o->csv ? "csv" : NULL);
+    url_query(&base, "job", job);
+    _cleanup_(freep) char *path = events_filtered(buf_str(&base), o);
+    if (!path)
+        return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
+    const struct download_ask ask = {.path = path,
+                                     .accept =
+                                         "application/x-ndjson, text/csv, application/problem+json",
+                                     .to = o->export,
+                                     .replace = o->force};
+    bool is_file = !str_eq(o->export, "-"); /* a pipe that nobody reads must not hold a Ctrl-C up */
+    int r = is_file ? cli_catch_interrupt(cli, err) : 0;
+    if (r == 0)
+        r = download_file(cli, &ask, err);
+    if (r == 0 && is_file)
+        cli_say(cli, "say_events_exported", o->export, "", "");
+    return r;
+}
+
+/* Which options go together. */
+static int events_check_opts(const struct events_opts *o, struct err *err)
+{
+    if (o->expect && !o->verify)
+        return message_refuse(err, ERR_USAGE, "cli_expect_verify", MESSAGE_NO_ARGS);
+    if (!o->export)
+        return o->csv || o->force
+                   ? message_refuse(err, ERR_USAGE, "cli_export_options", MESSAGE_NO_ARGS)
+                   : 0;
+    if (!*o->export || str_ends(o->export, "/"))
+        return message_refuse(err, ERR_USAGE, "cli_export_name", MESSAGE_NO_ARGS);
+    if (o->follow || o->verify || o->since || o->limit || o->output)
+        return message_refuse(err, ERR_USAGE, "cli_export_alone", MESSAGE_NO_ARGS);
+    return 0;
+}
+
+/* The end of a job is in its whole story alone. */
+static bool events_is_whole_story(const struct events_opts *o)
+{
+    return !o->kind && !o->actor && !o->object && !o->from && !o->to;
+}
+
 static int events_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)
 {
     const struct events_opts *o = opts;
     _cleanup_(freep) char *path = xstrdup("/v1/events");
-    if (o->expect && !o->verify)
-        return message_refuse(err, ERR_USAGE, "cli_expect_verify", MESSAGE_NO_ARGS);
-    int r = cli_open(cli, err);
+    _cleanup_(freep) char *job_id = NULL;
+    int r = events_check_opts(o, err);
+    if (r >= 0)
+        r = cli_open(cli, err);
     if (r >= 0 && o->verify)
         return events_verify(cli, o->expect, o->output, err);
     if (r >= 0 && args->n) {
         _cleanup_(json_unrefp) json_t *job = NULL;
         r = cli_get_job(cli, args->v[0], &job, err);
+        job_id = xstrdup(json_get_str(job, "id", args->v[0]));
         free(path);
-        path = cli_job_path(json_get_str(job, "id", args->v[0]), "/events");
+        path = cli_job_path(job_id, "/events");
     }
     if (r < 0)
         return r;
+    if (o->export)
+        return events_export(cli, job_id, o, err);
     _cleanup_(freep) char *whole = events_filtered(path, o);
     if (!whole)
         return message_refuse(err, ERR_USAGE, "cli_filters_long", MESSAGE_NO_ARGS);
-    /* The end of a job is in its whole story alone. */
-    bool whole_story = !o->kind && !o->actor && !o->object && !o->from && !o->to;
     if (o->follow)
-        return eventline_follow(cli, whole, o->since, args->n > 0 && whole_story, o->output, err);
+        return eventline_follow(cli, whole, o->since, args->n > 0 && events_is_whole_story(o),
+                                o->output, err);
     return events_list(cli, whole, args->n > 0, o, err);
 }
 
@@ -243,9 +311,11 @@ static const struct command EVENTS_COMMANDS[] = {
         .summary = "show what happened",
         .text = "Every change of a job, request and finding is an event with a number. Without an "
                 "ID it shows the events of everything that you may see. With --follow the stream "
-                "is made again when it breaks, and with -o json each event is JSON on one line.",
+                "is made again when it breaks, and with -o json each event is JSON on one line. "
+                "With --export the file gets its name once it is whole.",
         .example = "argus events grpo-7\tthe story of one job\n"
-                   "argus events -f -o json\tfeed another program",
+                   "argus events -f -o json\tfeed another program\n"
+                   "argus events --from 30d --export events.csv --csv\tall of a month as a file",
         .opts = EVENTS_OPTS,
         .n_opts = array_len(EVENTS_OPTS),
         .opts_size = sizeof(struct events_opts),

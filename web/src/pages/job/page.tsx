@@ -15,10 +15,11 @@ import { go, query, setQuery } from "../../base/url";
 import { Blank, Loading, Pending, Refused } from "../../kit/blank";
 import { Icon } from "../../kit/icons";
 import { ask } from "../../kit/over";
-import { CopyCsv, Dash, Cli, Meter, Panel, Seg, shell, State, Text, Time } from "../../kit/parts";
+import { CopyCsv, Dash, Cli, Meter, Panel, Seg, shell, State, Text, Time, Toned } from "../../kit/parts";
 import { t } from "../../words/shared";
 import { Flags, isOver, jobName, ranFor, TRAINS } from "../jobs/columns";
 import { Anatomy } from "./anatomy";
+import { AttemptList } from "./attemptlist";
 import { Curves } from "./curves";
 import { logPlaceOf } from "./evidence";
 import { FindingPanel, isWhole, retry } from "./finding";
@@ -386,21 +387,21 @@ function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
                                 <tr key={c.step}>
                                     <td class="strong">{num(c.step)}</td>
                                     <td>
-                                        <span
-                                            class={`st c-${c.state === "verified" ? "ok" : c.state === "broken" ? "bad" : "quiet"}`}
+                                        <Toned
+                                            tone={
+                                                c.state === "verified" ? "ok" : c.state === "broken" ? "bad" : "quiet"
+                                            }
+                                            icon={
+                                                c.state === "verified"
+                                                    ? "succeeded"
+                                                    : c.state === "broken"
+                                                      ? "failed"
+                                                      : "queued"
+                                            }
                                             title={c.why ?? ""}
                                         >
-                                            <Icon
-                                                name={
-                                                    c.state === "verified"
-                                                        ? "succeeded"
-                                                        : c.state === "broken"
-                                                          ? "failed"
-                                                          : "queued"
-                                                }
-                                            />
                                             {w(c.state)}
-                                        </span>{" "}
+                                        </Toned>{" "}
                                         {c.pinned && <span class="flag">{w("pinned")}</span>}
                                         {c.kept && c.kept !== "pinned" && (
                                             <span class="small dim nowrap">{w(`kept_${c.kept}`)}</span>
@@ -616,6 +617,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
         ["log", w("s_log")],
         ["checkpoints", w("s_ckpt")],
         ["place", w("s_place")],
+        ...(job.attempts.length ? ([["attempts", w("s_attempts")]] as [string, string][]) : []),
         ...(hasTimes(job.recovery) ? ([["recovery", w("s_recovery")]] as [string, string][]) : []),
         ...(job.trackers?.length ? ([["trackers", w("s_trackers")]] as [string, string][]) : []),
         ["spec", w("s_spec")],
@@ -672,6 +674,7 @@ export default function JobPage({ names }: { names: Record<string, string> }) {
                     />
                     <Place job={job} />
                 </div>
+                <AttemptList job={job} shown={attempt} />
                 <RecoveryPanel job={job} />
                 <Trackers job={job} />
                 <Spec job={job} />
