@@ -85,8 +85,17 @@ def make_overlay(home):
         if not (at / "whole").exists():
             has_pip = importlib.util.find_spec("pip") is not None
             venv.EnvBuilder(system_site_packages=True, clear=True, symlinks=True, with_pip=not has_pip).create(at)
+            if not has_pip and sys.version_info < (3, 12):
+                remove_setuptools(at)
             finish_overlay(at, has_pip)
     return at
+
+
+def remove_setuptools(at):
+    """Before 3.12 Python puts an old setuptools beside pip: it would hide that of the environment, and be frozen as one
+    of the user's packages."""
+    words = ["-I", "-m", "pip", "--isolated", "uninstall", "--yes", "--quiet", "setuptools"]
+    subprocess.run([at / "bin/python", *words], check=True, stdin=subprocess.DEVNULL)
 
 
 def finish_overlay(at, has_pip):
@@ -387,7 +396,11 @@ def run(a):
                 say(f"JupyterLab {a.name} is ready on port {port}")
                 watch(server, leaving)
                 code = server.stop()
-                sys.exit(0 if leaving.is_set() else code or 1)
+                if leaving.is_set():
+                    sys.exit(0)
+                how = f"signal {-code}" if code < 0 else f"exit status {code}"
+                say(f"JupyterLab {a.name} has ended by itself, by {how}")
+                sys.exit(code or 1)
             ended = server.process.poll()
             server.stop()
             if leaving.is_set():

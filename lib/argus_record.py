@@ -345,7 +345,7 @@ class Recorder:
         handler = connection.websocket_handler
         self.sessions, self.contents, self.log = handler.session_manager, handler.contents_manager, handler.log
         self.kernels, self.manager = {}, connection.multi_kernel_manager
-        self.streams, self.at_work = {}, False
+        self.streams, self.at_work = {}, False  # of each kernel: the port at which it is heard, and the stream
         self.take_turns()
         PeriodicCallback(self.tick, 1000).start()
 
@@ -366,10 +366,21 @@ class Recorder:
     def turn_of(self, path):
         return self.locks.setdefault(path.strip("/"), asyncio.Lock())
 
-    def listen(self, kernel_id):
-        """To a kernel, from before the first page can ask it for anything."""
+    def know(self, kernel_id):
+        """A kernel, from before the first page can ask it for anything."""
         kernel = self.manager.get_kernel(kernel_id)
-        runs, session = Runs(), Session(config=kernel.session.config, key=kernel.session.key)
+        if kernel_id not in self.kernels:
+            runs = self.kernels[kernel_id] = Runs()
+            for event in ("restart", "dead"):
+                self.manager.add_restart_callback(kernel_id, runs.end, event)
+        self.listen(kernel_id, kernel)
+
+    def listen(self, kernel_id, kernel):
+        """Anew where its port is another one: a kernel that dies in its first seconds is restarted at other ports."""
+        port, before = self.streams.get(kernel_id, (None, None))
+        if not kernel.iopub_port or kernel.iopub_port == port:
+            return  # without a port it is just being restarted
+        runs, session = self.kernels[kernel_id], Session(config=kernel.session.config, key=kernel.session.key)
         stream = kernel.connect_iopub()
 
         def on_message(parts):
@@ -379,14 +390,13 @@ class Recorder:
                 self.log.warning("argus: a message of kernel %s is not recorded", kernel_id, exc_info=True)
 
         stream.on_recv(on_message)
-        for event in ("restart", "dead"):
-            self.manager.add_restart_callback(kernel_id, runs.end, event)
-        self.kernels[kernel_id], self.streams[kernel_id] = runs, stream
+        self.streams[kernel_id] = kernel.iopub_port, stream
+        if before:
+            before.close()
 
     def joined(self, page):
         """Before the server gives it what it missed."""
-        if page.kernel_id not in self.kernels:
-            self.listen(page.kernel_id)
+        self.know(page.kernel_id)
         runs, buffers = self.kernels[page.kernel_id], self.manager._kernel_buffers
         kept = buffers.get(page.kernel_id, {"session_key": None})  # [] would make one
         if kept["session_key"] == page.session_key and getattr(kept["buffer"], "is_whole", True):
@@ -443,14 +453,18 @@ class Recorder:
         now, is_gone = time.monotonic(), kernel_id not in self.manager
         if is_gone:
             runs.end()
-        elif runs.by_message:
+        else:
+            self.listen(kernel_id, self.manager.get_kernel(kernel_id))
+        if runs.by_message and not is_gone:
             runs.path = await self.path_of(kernel_id) or runs.path
         due = runs.due(now)
         if due and runs.path:
             await self.write(runs.path, due)
         runs.forget(now)
         if is_gone and not (runs.path and any(r.waits() for r in runs.by_message.values())):
-            self.streams.pop(kernel_id).close()
+            _, stream = self.streams.pop(kernel_id, (None, None))
+            if stream:
+                stream.close()
             del self.kernels[kernel_id]
 
     async def path_of(self, kernel_id):

@@ -6,13 +6,15 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import urllib.parse
 
 import pytest
 from fakeray import FakeRay
-from figurebed import Page
+from figurebed import GOLDEN, Page
+from notebookbed import Door
 from ports import free_port
 from receiver import Receiver
 from rulebed import Watch, rules_yaml
@@ -23,7 +25,7 @@ pytestmark = needs_argusd
 
 # Says what it was asked, as JSON; and misbehaves as it is told.
 STANDIN = """
-import http.server, json, os, pathlib, signal, sys
+import http.server, itertools, json, os, pathlib, signal, sys, threading
 sys.argv[0] = "x"
 import argparse
 ap = argparse.ArgumentParser()
@@ -69,40 +71,57 @@ hold = pathlib.Path(a.home) / "hold"
 for phase in ("environment", "server") if hold.is_fifo() else ():
     tell({"phase": phase})
     hold.read_text()  # until the test opens the other end
-quiet = json.loads((pathlib.Path(a.home) / "quiet").read_text()) if (pathlib.Path(a.home) / "quiet").exists() else 0
-tell({"phase": "ready", "port": port, "seq": 1, "quiet_s": quiet, "kernels": 1, "terminals": 0, "busy": False})
+
+def quiet(name):
+    try:
+        return json.loads((pathlib.Path(a.home) / name).read_text())
+    except (OSError, ValueError):  # nobody says so, or it is just being written
+        return 0
+
+def tell_ready(seq, quiet):
+    tell({"phase": "ready", "port": port, "seq": seq, "quiet_s": quiet, "kernels": 1, "terminals": 0, "busy": False})
+
+def go_on():
+    for seq in itertools.count(2):
+        threading.Event().wait(1)
+        if seconds := quiet("quiet-" + a.name):
+            tell_ready(seq, seconds)
+
+tell_ready(1, quiet("quiet"))
+threading.Thread(target=go_on, daemon=True).start()
 signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 server.serve_forever()
 """
 
 
-def worker(name, ip):
+def worker(name, ip, **keys):
     resources = {"CPU": 40, "GPU": 2, "worker_node": 100, f"argus_node_{name}": 1000}
-    return {"name": name, "ip": ip, "resources": resources, "labels": {"argus.node": name}}
+    return {"name": name, "ip": ip, "resources": resources, "labels": {"argus.node": name}, **keys}
 
 
-def machines(*more):
-    return [{"name": "h1", "ip": "127.0.0.9", "head": True, "resources": {}}, worker("h2", "127.0.0.1"), *more]
+def machines(*more, **keys):
+    """keys: of h2."""
+    head = {"name": "h1", "ip": "127.0.0.9", "head": True, "resources": {}}
+    return [head, worker("h2", "127.0.0.1", **keys), *more]
 
 
-class Bed:
-    def __init__(self, home, kind=Argusd, more="", keys="", nodes=()):
+class Bed(Door):
+    def __init__(self, home, kind=Argusd, more="", keys="", nodes=(), metrics=None):
+        """metrics: the page of h2 that tells of its GPUs."""
         self.home, self.kind, self.more, self.keys = home, kind, more, keys
-        self.ray = FakeRay("2.60.0", nodes=machines(*nodes), state=home / "ray")
+        told = {"metrics_port": metrics.port} if metrics else {}
+        self.ray = FakeRay("2.60.0", nodes=machines(*nodes, **told), state=home / "ray")
 
     def __enter__(self):
         self.ray.start()
         self.door = free_port()
         self.host = f"localhost:{self.door}"
         ports = free_port()
-        more = (
-            f"notebooks: {{listen: '127.0.0.1:{self.door}', url: 'http://{self.host}'{self.keys}}}\n"
-            f"ports: {{notebook: {ports}-{ports + 20}}}\n{self.more}"
-        )
+        more = f"{self.lines(self.door, self.keys)}ports: {{notebook: {ports}-{ports + 20}}}\n{self.more}"
         self.argusd = self.kind(self.home, self.ray.url, more=more)
         self.argusd.__enter__()
         python = self.home / "standin"  # takes the place of the interpreter: runs ours instead of the tool
-        python.write_text(f"#!/bin/sh\nshift\nexec {sys.executable} {self.home}/standin.py \"$@\"\n")
+        python.write_text(f'#!/bin/sh\nshift\nexec {sys.executable} {self.home}/standin.py "$@"\n')
         python.chmod(0o755)
         (self.home / "standin.py").write_text(STANDIN)
         self.python = str(python)
@@ -111,66 +130,6 @@ class Bed:
     def __exit__(self, *why):
         self.argusd.__exit__(*why)
         self.ray.stop()
-
-    def call(self, method, path, body=None, token="user"):
-        return self.argusd.call(method, path, body, token=token)
-
-    def start(self, name="main", status=201, token="user", **more):
-        reply = self.call("POST", "/v1/notebooks", {"name": name, "python": self.python, **more}, token=token)
-        assert reply.status == status, reply
-        return reply.json()
-
-    def page(self, name="main", token="user"):
-        reply = self.call("GET", f"/v1/notebooks/{name}", token=token)
-        return reply.json() if reply.status == 200 else None
-
-    def wait(self, state, name="main", token="user"):
-        try:
-            until(lambda: self.page(name, token)["state"] == state, f"{name} is {state}")
-        except AssertionError as e:
-            raise AssertionError(f"{e}: {self.page(name, token)}") from None
-        return self.page(name, token)
-
-    def ready(self, name="main", token="user", **more):
-        self.start(name, token=token, **more)
-        return self.wait("READY", name, token)
-
-    def gone(self, name="main", token="user"):
-        self.call("POST", f"/v1/notebooks/{name}:stop", token=token)
-        self.wait("STOPPED", name, token)
-        assert self.call("DELETE", f"/v1/notebooks/{name}", token=token).status == 200
-
-    def url(self, name="main", token="user"):
-        reply = self.call("POST", f"/v1/notebooks/{name}:open", token=token)
-        assert reply.status == 200, reply
-        return reply.json()["url"]
-
-    def ask(self, path, cookie=None, method="GET", host=None, **headers):
-        """At the door. -> (status, headers, body)"""
-        c = http.client.HTTPConnection("127.0.0.1", self.door, timeout=60)
-        lines = {"Host": host or self.host, **{k.replace("_", "-"): v for k, v in headers.items()}}
-        if cookie:
-            lines["Cookie"] = cookie
-        c.request(method, path, headers=lines)
-        r = c.getresponse()
-        body = r.read()
-        c.close()
-        return r.status, r.headers, body
-
-    def enter(self, name="main", token="user", cookie=None):
-        """A cookie of the door."""
-        url = self.url(name, token)
-        assert url.startswith(f"http://{self.host}/open?ticket=")
-        path = url.removeprefix(f"http://{self.host}")
-        status, headers, body = self.ask(path, cookie)
-        if status == 200:  # it is asked whether that is you
-            assert b"<h1>" in body and "form-action 'self'" in headers["Content-Security-Policy"]
-            assert headers["Set-Cookie"] is None and path.encode() in body
-            status, headers, body = self.ask(path, cookie, "POST", Origin=f"http://{self.host}")
-        assert status == 303, (status, body)
-        line = headers["Set-Cookie"]
-        assert "HttpOnly" in line and "SameSite=Lax" in line and "Path=/" in line
-        return line.partition(";")[0], headers["Location"]
 
 
 @pytest.fixture(scope="module")
@@ -201,9 +160,7 @@ def test_the_door_opens_for_its_owner_and_strips_what_is_ours(bed, mine):
     cookie, to = bed.enter()
     assert to == "/n/alice/main/lab"
     session = "argus_session=x"
-    status, headers, body = bed.ask(
-        "/n/alice/main/api/x%2Fy?a=b", f"{session}; {cookie}", X_Argus_User="root"
-    )
+    status, headers, body = bed.ask("/n/alice/main/api/x%2Fy?a=b", f"{session}; {cookie}", X_Argus_User="root")
     got = json.loads(body)
     assert status == 200 and got["ok"] and got["path"] == "/n/alice/main/api/x%2Fy?a=b"
     sent = {k.lower(): v for k, v in got["headers"].items()}
@@ -309,6 +266,17 @@ def test_kill_nine_makes_one_job_and_loses_none(bed):
     bed.gone("killed")
 
 
+def test_a_lease_that_is_stopped_says_how_it_ended(bed):
+    """The store alone knows it, once its end is on disk."""
+    bed.start("lease")
+    page = bed.wait("READY", "lease")
+    bed.argusd.stop_job(page["job"])
+    over = bed.wait("STOPPED", "lease")
+    assert over["reason"]["code"] == "notebook_job_ended" and over["job"] is None, over
+    assert over["reason"]["text"] == f"its lease, job '{page['job']}', has ended: STOPPED"
+    bed.gone("lease")
+
+
 PREPARED = """
 import json, pathlib, sys
 sys.path.insert(0, sys.argv.pop(1))
@@ -387,6 +355,45 @@ def test_nobody_there_warned_then_stopped_and_started_as_it_was(bed):
     assert bed.call("POST", "/v1/notebooks/quiet:extend", {"for": "1s"}).status == 400
     (home / "quiet").unlink()
     bed.gone("quiet")
+
+
+def with_use(page, use):
+    """The page with this use of each GPU, in percent."""
+    for gpu, percent in enumerate(use):
+        line = rf'(?m)^(ray_node_gpus_utilization\{{[^}}]*GpuIndex="{gpu}"[^}}]*\}}) .*$'
+        page, n = re.subn(line, rf"\g<1> {percent:.1f}", page)
+        assert n == 1, gpu
+    return page
+
+
+def test_who_uses_a_gpu_is_not_idle(tmp_path):
+    """Two that are quiet, as far as Jupyter knows: under one of them a program works on its GPU."""
+    metrics = Page("127.0.0.1", with_use((GOLDEN / "ray-2.60.0-worker.prom").read_text(), [87, 0]))
+    try:
+        with Bed(tmp_path, metrics=metrics) as bed:
+
+            def is_told():
+                if "h2" not in {n["name"] for n in bed.argusd.get("/v1/nodes")["nodes"]}:
+                    return False
+                series = bed.argusd.get("/v1/nodes/h2/figures?figure=gpu_util_ratio&since=10m&step=15s")["series"]
+                return len(series) == 2 and all(any(v is not None for v in s["mean"]) for s in series)
+
+            until(is_told, "the use of both GPUs")
+            by_gpu = {}
+            for name in ("a", "b"):
+                job = bed.ready(name, gpus=1, idle="1m")["job"]
+                (gpu,) = bed.argusd.job(job)["nodes"][0]["gpu_ids"]
+                by_gpu[gpu] = name
+            works, rests = by_gpu[0], by_gpu[1]
+            for name in by_gpu.values():
+                (bed.argusd.root / f"users/alice/quiet-{name}").write_text("3600")
+            assert bed.wait("STOPPED", rests)["reason"]["code"] == "notebook_was_idle"
+            assert bed.page(works)["state"] == "READY"
+            warned = {e["object"] for e in bed.argusd.events() if e["kind"] == "notebook_idle"}
+            assert warned == {f"notebook/alice/{rests}"}, "the other one is not even warned"
+            bed.gone(works)
+    finally:
+        metrics.close()
 
 
 def test_each_phase_of_a_start_is_told(bed, mine, tmp_path):

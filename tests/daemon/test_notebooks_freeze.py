@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
 
 import pytest
@@ -60,6 +61,16 @@ def overlay(argusd):
         del os.environ[program.TOKEN_ENV]
     shutil.rmtree(env["JUPYTER_RUNTIME_DIR"])
     return pathlib.Path(env["VIRTUAL_ENV"])
+
+
+# What the program of a lease does before it starts the server, in an interpreter of its own.
+PREPARE = """
+import argparse, sys
+sys.path.insert(0, sys.argv[1])
+import argus_notebook as program
+words = argparse.Namespace(name=sys.argv[2], home=sys.argv[3], pip_index_url=None, pip_trusted_host=None)
+print(program.prepare(words)["VIRTUAL_ENV"])
+"""
 
 
 def install(overlay, wheel):
@@ -117,6 +128,32 @@ def test_the_command_and_a_name_by_itself(argusd, overlay, tmp_path):
     again = freeze(argusd, snapshot="two@1")
     assert (again.status, again.json()["code"]) == (409, "snapshot_other"), again
     assert freeze(argusd, snapshot="../two").status >= 400
+
+
+def test_where_the_environment_has_no_pip(argusd, tmp_path):
+    """The overlay has one of its own. What Python puts beside it before 3.12 is no package of the user's, and does not
+    hide that of the environment."""
+    reply = argusd.call("POST", "/v1/notebooks", {"name": "bare", "snapshot": "none@1"}, token="user")
+    assert reply.status == 201, reply
+    venv.create(tmp_path / "bare", symlinks=True)
+    (site,) = tmp_path.glob("bare/lib/python3.*/site-packages")
+    (site / "setuptools.py").write_text("__version__ = 'of the environment'\n")
+    argv = [tmp_path / "bare/bin/python", "-c", PREPARE, LIB, "bare", argusd.root / "users/alice"]
+    env = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path), "ARGUS_NOTEBOOK_TOKEN": "a token"}
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done
+    overlay = pathlib.Path(done.stdout.splitlines()[-1])
+    say = [overlay / "bin/python", "-c", "import setuptools; print(setuptools.__version__)"]
+    assert subprocess.run(say, capture_output=True, text=True, check=True).stdout == "of the environment\n"
+    assert [p.name.partition("-")[0] for p in site_of(overlay).glob("*.dist-info")] == ["pip"]
+    reply = freeze(argusd, "bare")
+    assert (reply.status, reply.json()["code"]) == (409, "freeze_nothing"), reply
+    install(overlay, moo_wheel(tmp_path, "1.4"))
+    reply = freeze(argusd, "bare", snapshot="bare@1")
+    assert reply.status == 201, reply
+    kept = argusd.root / "users/alice/code/bare/1"
+    assert (kept / "argus-packages.txt").read_text() == "moo==1.4\n"
+    assert {p.name for p in kept.glob("*.dist-info")} == {"moo-1.4.dist-info"}
 
 
 def test_a_record_that_leads_elsewhere(argusd, overlay):

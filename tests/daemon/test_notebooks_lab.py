@@ -3,19 +3,36 @@
 
 The environment is made by `tools/setup/setup jupyter`."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 
 import pytest
+from notebookbed import lab_environment
 from test_notebooks import Bed
-from test_proxy_jupyter import CELL, PATIENCE, environment
+from test_proxy_jupyter import CELL, PATIENCE
 
 from argusd import needs_argusd, until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [needs_argusd, pytest.mark.nightly]
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: run ./dev setup")
+
+# The page's own word that it has a kernel which waits for a cell: the mark of a notebook is idle before it has one.
+READY = "#jp-main-statusbar :text('Python 3 (Argus) | Idle')"
+
+# A cell that prints for as long as the test wants, whoever looks.
+TALKS = """import os, threading
+n = 0
+print('begun')
+while not os.path.exists('enough'):
+    print('line', n)
+    n += 1
+    threading.Event().wait(0.05)
+print('end of', n, 'lines')
+"""
 
 # A page that runs a cell and goes away while the cell is busy: it waits at the gate for as long as the test wants.
 LEAVES = """
@@ -50,8 +67,31 @@ ws.close()
 """
 
 
+@contextlib.contextmanager
+def chromium():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: run ./dev setup")
+    args = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_api.sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=args)
+        yield browser
+        browser.close()
+
+
+def opened(browser, bed, asked=()):
+    """JupyterLab's page in a browser that knows nothing yet; asked gets the addresses that it asks for."""
+    page = browser.new_context().new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    if isinstance(asked, list):
+        page.on("request", lambda r: asked.append(r.url))
+        page.on("websocket", lambda w: asked.append(w.url.replace("ws:", "http:")))
+    page.goto(bed.url())
+    page.click("button")  # these are alice's notebooks, and that is her
+    page.wait_for_url("**/lab**")
+    return page
+
+
 def test_a_cell_runs_and_what_was_made_is_there_again(tmp_path):
-    python = str(environment() / "bin/python")
+    python = str(lab_environment() / "bin/python")
     with Bed(tmp_path) as bed:
         bed.python = python
         job = bed.ready()["job"]
@@ -81,7 +121,7 @@ def test_a_cell_runs_and_what_was_made_is_there_again(tmp_path):
 
 def test_a_page_that_left_a_busy_cell_finds_all_its_output(tmp_path):
     """With no page open, all of it: what it had printed by then, what it printed since, and a cell behind it."""
-    python = str(environment() / "bin/python")
+    python = str(lab_environment() / "bin/python")
     with Bed(tmp_path) as bed:
         bed.python = python
         bed.ready()
@@ -110,29 +150,64 @@ def test_a_page_that_left_a_busy_cell_finds_all_its_output(tmp_path):
         bed.gone()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: run ./dev setup")
+def notebook_of(code):
+    """A file with one cell, which names its kernel: nobody is asked which one it is."""
+    cell = {"id": "talks", "cell_type": "code", "source": code, "metadata": {}, "outputs": [], "execution_count": None}
+    kernel = {"name": "python3", "display_name": "Python 3 (Argus)", "language": "python"}
+    return {"cells": [cell], "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+@needs_chromium
+def test_a_browser_that_was_closed_finds_all_that_a_cell_printed(tmp_path):
+    """It is closed while the cell prints, which goes on, is written now and then, and ends with nobody there."""
+    with Bed(tmp_path) as bed, chromium() as browser:
+        bed.python = str(lab_environment() / "bin/python")
+        bed.ready()
+        home = bed.argusd.root / "users/alice"
+        at, there = home / "talks.ipynb", f"http://{bed.host}/n/alice/main/lab/tree/talks.ipynb"
+        at.write_text(json.dumps(notebook_of(TALKS)))
+        page = opened(browser, bed)
+        page.goto(there)
+        page.wait_for_selector(READY)
+        page.click(".jp-Notebook .jp-CodeCell .cm-content")
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_selector(".jp-OutputArea-output:has-text('line 0')")
+        page.context.close()
+
+        def lines():
+            try:
+                outputs = json.loads(at.read_text())["cells"][0]["outputs"]
+            except ValueError:  # it is just being written
+                return []
+            return "".join(outputs[0]["text"]).splitlines() if outputs else []
+
+        first = until(lines, "what it printed so far is in the file")
+        assert first[0] == "begun" and not first[-1].startswith("end of")
+        until(lambda: len(lines()) > len(first), "it is written again while it goes on")
+        (home / "enough").touch()
+        last = until(lambda: (now := lines()) and now[-1].startswith("end of") and now, "its end is in the file")
+        n = len(last) - 2
+        whole = ["begun", *(f"line {i}" for i in range(n)), f"end of {n} lines"]
+        assert last == whole
+        page = opened(browser, bed)
+        page.goto(there)
+        page.wait_for_selector(f".jp-OutputArea-output:has-text('end of {n} lines')")
+        assert page.text_content(".jp-OutputArea-output pre").splitlines() == whole
+        assert page.locator(".jp-OutputArea-output pre").count() == 1
+        page.context.close()
+        bed.gone()
+
+
+@needs_chromium
 def test_its_page_works_in_a_browser(tmp_path):
     """A cell of the overlay, by a page that asks nobody else and puts no token into an address; then what was open."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: run ./dev setup")
-    args = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-    with Bed(tmp_path) as bed, sync_api.sync_playwright() as p:
-        bed.python = str(environment() / "bin/python")
+    with Bed(tmp_path) as bed, chromium() as browser:
+        bed.python = str(lab_environment() / "bin/python")
         bed.ready()
-        browser = p.chromium.launch(executable_path=CHROMIUM, args=args)
         asked = []
-
-        def opened():
-            page = browser.new_context().new_page()
-            page.set_default_timeout(PATIENCE * 1000)
-            page.on("request", lambda r: asked.append(r.url))
-            page.on("websocket", lambda w: asked.append(w.url.replace("ws:", "http:")))
-            page.goto(bed.url())
-            page.click("button")  # these are alice's notebooks, and that is her
-            return page
-
-        page = opened()
+        page = opened(browser, bed, asked)
         page.click(".jp-LauncherCard[data-category='Notebook']")
-        page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']")
+        page.wait_for_selector(READY)
         page.click(".jp-Notebook .cm-content")
         page.keyboard.type("import argus, sys; print(6 * 7, argus.__name__, sys.prefix)")
         page.keyboard.press("Shift+Enter")
@@ -145,9 +220,8 @@ def test_its_page_works_in_a_browser(tmp_path):
         bed.call("POST", "/v1/notebooks/main:stop")
         bed.wait("STOPPED")
         bed.ready()
-        page = opened()
+        page = opened(browser, bed, asked)
         page.wait_for_selector(".jp-OutputArea-output:has-text('42 argus')")
         here = tuple(f"{scheme}{bed.host}/" for scheme in ("http://", "blob:http://"))
         assert [u for u in asked if not u.startswith((*here, "data:")) or "token=" in u] == []
-        browser.close()
         bed.gone()

@@ -135,13 +135,13 @@ def test_when_a_run_is_written(record):
     run.end()
     over = max(run.ended, run.left)
     assert run.is_due(2000.0, True) and not run.is_done(over + 1)
-    assert run.is_done(over + record.GIVE_UP_S), "its file cannot be written"
+    assert run.is_done(over + record.GIVE_UP_S + 1), "its file cannot be written"
     run.is_changed = False
     assert run.is_done(1e9), "it is written, and over"
     # Ended before its page went away: what the page saved since is what its owner wanted.
     seen = ran(record)
     seen.end()
-    assert not seen.is_done(seen.ended + 1) and seen.is_done(seen.ended + record.KEEP_S)
+    assert not seen.is_done(seen.ended + 1) and seen.is_done(seen.ended + record.KEEP_S + 1)
     seen.leave(seen.ended + 1)
     assert seen.is_saved(seen.ended_at + 1) and not seen.is_saved(seen.ended_at - 1)
     assert not run.is_saved(run.ended_at + 1), "that page was away when it ended"
@@ -222,12 +222,66 @@ class Page:
         self.kernel_id, self.session_key = "k", session_key
 
 
-def test_a_page_that_was_cut_off_gets_what_it_missed(record):
+class Stream:
+    """What a kernel says to all, at one of its ports."""
+
+    def __init__(self):
+        self.heard, self.is_closed = None, False
+
+    def on_recv(self, heard):
+        self.heard = heard
+
+    def close(self):
+        self.is_closed = True
+
+
+class Kernel:
+    """The only one of its manager, as the server has both."""
+
+    session = type("OfKernel", (), {"config": None, "key": b""})
+
+    def __init__(self, buffers):
+        self._kernel_buffers, self.callbacks, self.made, self.iopub_port = buffers, {}, [], 1
+
+    def __contains__(self, kernel_id):
+        return True
+
+    def get_kernel(self, kernel_id):
+        return self
+
+    def connect_iopub(self):
+        self.made.append(Stream())
+        return self.made[-1]
+
+    def add_restart_callback(self, kernel_id, call, event):
+        self.callbacks[event] = call
+
+
+class Session:
+    """Its messages come whole."""
+
+    def __init__(self, config, key):
+        pass
+
+    def feed_identities(self, parts):
+        return None, parts
+
+    def deserialize(self, parts):
+        return parts
+
+
+def recorder(record, monkeypatch, buffers):
+    monkeypatch.setattr(record, "Session", Session, raising=False)
+    made = object.__new__(record.Recorder)
+    made.manager, made.kernels, made.streams, made.log = Kernel(buffers), {}, {}, Log()
+    return made
+
+
+def test_a_page_that_was_cut_off_gets_what_it_missed(record, monkeypatch):
     """By the server's own list, which is bounded here; where that was too long, or is gone, by the file."""
-    made, buffers = object.__new__(record.Recorder), {}
-    made.manager = type("Manager", (), {"_kernel_buffers": buffers})
-    made.kernels = {"k": record.Runs()}
-    run = ran(record)
+    buffers = {}
+    made, run = recorder(record, monkeypatch, buffers), ran(record)
+    made.know("k")
     made.kernels["k"].add("m", run)
     for is_whole in (True, False):
         run.left, page, other = None, Page("page"), Page("page")
@@ -244,6 +298,30 @@ def test_a_page_that_was_cut_off_gets_what_it_missed(record):
         made.left(page)
     made.joined(Page("another"))
     assert run.left is not None, "that one did not ask for it"
+
+
+def test_a_kernel_with_other_ports_is_heard_again(record, monkeypatch):
+    """One that dies in its first seconds is restarted at other ports, and nobody says so."""
+    made = recorder(record, monkeypatch, {})
+    made.joined(Page("page"))
+    kernel, runs = made.manager, made.kernels["k"]
+    lost, run = record.Run("page", "lost", "1"), record.Run("page", "one", "1")
+    runs.add("m1", lost)
+    kernel.callbacks["restart"]()
+    assert lost.ended is not None, "it died with its kernel"
+    for port in (0, 1):  # it has none while it is being restarted
+        kernel.iopub_port = port
+        asyncio.run(made.look("k", record.Runs()))
+    assert len(kernel.made) == 1
+    kernel.iopub_port = 2
+    asyncio.run(made.look("k", record.Runs()))
+    before, now = kernel.made
+    assert before.is_closed and not now.is_closed and made.kernels["k"] is runs, "what ran before is not forgotten"
+    runs.add("m2", run)
+    now.heard(message("stream", "m2", name="stdout", text="again"))
+    assert texts(run.outputs.outputs()) == ["again"] and made.log.said == []
+    made.joined(Page("page"))
+    assert len(kernel.made) == 2
 
 
 def message(kind, parent, **content):

@@ -5,17 +5,16 @@ The environment is made by `tools/setup/setup jupyter`."""
 
 import json
 import os
-import pathlib
 import re
 import subprocess
 
 import pytest
 from fakeray import wait_for
+from notebookbed import lab_environment
 from ports import free_port
 from test_proxy import Toy, until, ws_request
 from toyhttp import read_until
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 120
 
 # What a notebook's page does: a kernel, a cell, its output; then a terminal. In the environment of JupyterLab.
@@ -70,24 +69,23 @@ print(json.dumps({"printed": printed, "result": result, "terminal": "42-done" in
 """
 
 
-def environment():
-    got = subprocess.run([ROOT / "tools/setup/env-path", "jupyter"], capture_output=True, text=True)
-    if got.returncode:
-        pytest.skip("no environment with JupyterLab: tools/setup/setup jupyter makes it")
-    return pathlib.Path(got.stdout.strip())
-
-
 @pytest.fixture
 def lab(tmp_path):
     """JupyterLab at /p/x/ of the toy server."""
-    python, port = environment() / "bin/python", free_port()
+    python, port = lab_environment() / "bin/python", free_port()
     toy = Toy("base=/p/x", f"up={port}")
     dirs = {f"JUPYTER_{n}_DIR": str(tmp_path / n.lower()) for n in ("CONFIG", "DATA", "RUNTIME")}
     (tmp_path / "home").mkdir()
     options = {
-        "ServerApp.ip": "127.0.0.1", "ServerApp.port": port, "ServerApp.port_retries": 0, "ServerApp.base_url": "/p/x/",
-        "ServerApp.root_dir": tmp_path / "home", "ServerApp.allow_remote_access": True,
-        "ServerApp.iopub_data_rate_limit": 20000000, "LabApp.news_url": None, "LabApp.extension_manager": "readonly",
+        "ServerApp.ip": "127.0.0.1",
+        "ServerApp.port": port,
+        "ServerApp.port_retries": 0,
+        "ServerApp.base_url": "/p/x/",
+        "ServerApp.root_dir": tmp_path / "home",
+        "ServerApp.allow_remote_access": True,
+        "ServerApp.iopub_data_rate_limit": 20000000,
+        "LabApp.news_url": None,
+        "LabApp.extension_manager": "readonly",
     }
     argv = [python, "-m", "jupyterlab", "--no-browser", "--allow-root"]
     argv += [f"--{k}={v}" for k, v in options.items()]

@@ -21,7 +21,7 @@
 
 enum { TICK_MS = 1000, SPEC_TEXT_MAX = 64 << 10, SUBMIT_AGAIN_S = 5 };
 static const usec_t GPU_SPAN = USEC_MIN, RECORD_LATE = USEC_MIN;
-static const double GPU_BUSY = 3; /* percent */
+static const double GPU_BUSY = 0.03; /* of a GPU: its use is a ratio */
 
 #define X(e) [NOTEBOOK_##e] = #e,
 const char *const notebook_state_words[] = {NOTEBOOK_STATE_TABLE(X) NULL};
@@ -146,21 +146,52 @@ static void notebook_submit(struct noted *x, usec_t now)
     submit_own(a, &own, &x->submit);     /* it may be done already */
 }
 
-/* Its job has ended. */
-static void notebook_lease_ended(struct noted *x)
+/* Its job has ended so. */
+static void notebook_lease_ended(struct noted *x, const char *state)
 {
-    const struct live *l = jobs_find_any(x->of->a->jobs, x->n.job);
-    char args[256], state[16];
-    text_copy(state, l ? job_state_to_string(l->job->state) : "-");
+    char args[256];
+    /* Whoever sees the notebook may hear the id: it is no name of somebody else's job. */
     message_write(args, sizeof(args),
-                  MESSAGE_ARGS(MESSAGE_STR("job", x->n.job), MESSAGE_STR("state", state)));
-    bool failed = !l || l->job->state != JOB_STOPPED;
+                  MESSAGE_ARGS(MESSAGE_STR("lease", x->n.job), MESSAGE_STR("state", state)));
+    bool failed = !str_eq(state, job_state_to_string(JOB_STOPPED));
     notebook_forget(x);
     set_str(&x->n.job, NULL);
     if (x->n.wanted)
         notebook_end(x, failed, "notebook_job_ended", args);
     else
         notebook_changed(x);
+}
+
+static void notebook_on_past_job(const struct store_result *r, void *arg)
+{
+    struct noted *x = arg;
+    const struct store_job *j = r->err.code == 0 && r->njobs == 1 ? &r->jobs[0] : NULL;
+    x->read = NULL;
+    if (x->of->closing || (!j && r->err.code != ERR_NOT_FOUND))
+        return; /* the next turn asks again */
+    if (!j)
+        notebook_lease_ended(x, "-");
+    else if (job_state_is_terminal(job_state_from_string(j->state)))
+        notebook_lease_ended(x, j->state);
+}
+
+void notebook_forget_past_job(struct noted *x)
+{
+    if (x->read)
+        store_read_cancel(x->read);
+    x->read = NULL;
+}
+
+/* Its job is over. Once its end is on disk the store alone knows how it went. */
+static void notebook_see_end(struct noted *x)
+{
+    const struct live *l = jobs_find_any(x->of->a->jobs, x->n.job);
+    const struct store_job_ref ref = {.ref = x->n.job};
+    const struct store_then then = {.done = notebook_on_past_job, .arg = x};
+    if (l)
+        notebook_lease_ended(x, job_state_to_string(l->job->state));
+    else if (!x->read)
+        x->read = store_find_job(x->of->a->store, &ref, &then);
 }
 
 static void notebook_stop_job(const struct noted *x)
@@ -255,7 +286,7 @@ static void notebook_turn(struct noted *x, usec_t now)
 {
     struct live *l = notebook_live(x);
     if (x->n.job && !l)
-        notebook_lease_ended(x);
+        notebook_see_end(x);
     if (!x->n.job && x->n.wanted)
         notebook_submit(x, now);
     if (!x->n.wanted)
@@ -300,6 +331,7 @@ void notebooks_close(struct notebooks *ns)
     for (size_t pos = 0; (x = map_next(ns->by_key, &pos, NULL));) {
         submit_own_forget(x->submit);
         x->submit = NULL;
+        notebook_forget_past_job(x);
     }
     if (ns->started)
         uv_close((uv_handle_t *)&ns->timer, NULL);

@@ -12,6 +12,7 @@ enum { NOTEBOOKS_OF_USER_MAX = 50, NOTEBOOK_ADDRESS_MAX = 64 };
 #define NOTEBOOKS_ENTRY "notebook"
 
 struct notebooks;
+struct store_read;
 struct submit;
 
 /* X(enumerator suffix = word) */
@@ -36,6 +37,7 @@ struct noted {
     /* Nothing of this is stored. */
     struct notebooks *of;
     struct submit *submit;
+    struct store_read *read;       /* of its job that is over */
     usec_t again_at;               /* monotonic: not submitted before */
     bool reading;                  /* its record */
     usec_t looked_at;              /* monotonic */

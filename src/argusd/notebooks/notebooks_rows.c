@@ -37,6 +37,7 @@ struct noted *notebook_keep(struct notebooks *ns, struct notebook *taken)
 static void notebook_free(struct noted *x)
 {
     submit_own_forget(x->submit);
+    notebook_forget_past_job(x);
     field_release(&notebook_table, &x->n);
     free(x);
 }

@@ -22,6 +22,9 @@ void notebook_note(const struct noted *x,
                    const char *code,
                    const char *text);
 
+/* Nobody waits any more for what the store says of a job that is over. */
+void notebook_forget_past_job(struct noted *x);
+
 /* ---- notebooks_limits.c ---- */
 
 /* May its owner start it? ERR_REFUSED. is_new: it is not in the table yet. */

@@ -48,8 +48,8 @@ static const struct message_row rows[] = {
         "JupyterLab starts on the leased machine",
         "JupyterLab 正在租到的机器上启动"),
     SAY("notebook_job_ended",
-        "its lease, job '{job}', has ended: {state}",
-        "它的租约（作业 '{job}'）已结束：{state}"),
+        "its lease, job '{lease}', has ended: {state}",
+        "它的租约（作业 '{lease}'）已结束：{state}"),
     SAY("notebook_lost",
         "machine '{node}' was lost: the notebook starts on another one, with its files and open tabs; "
         "what its kernels had in memory is gone",
