@@ -172,6 +172,28 @@ static void test_verify(void **state)
     snapshot_made_release(&again);
 }
 
+/* Bytecode that was in what was added: Python writes it anew, since the time of its source is
+ * another one now. */
+static void test_bytecode_is_of_no_account(void **state)
+{
+    const char *root = *state;
+    struct snapshot_made made = {0};
+    put(root, "work/a/__pycache__/one.pyc", "of the time before");
+    put(root, "work/__pycache__/top.pyc", "of the time before");
+    add(root, "one", &made);
+    _cleanup_(freep) char *tree = snapshot_tree(root, made.hash);
+    _cleanup_(freep) char *top = in_tree(root, made.hash, "__pycache__/top.pyc");
+    assert_int_equal(snapshot_verify(root, made.hash, NULL), 0);
+    unlock(root, made.hash);
+    put(tree, "a/__pycache__/one.pyc", "written anew, as root");
+    assert_int_equal(snapshot_verify(root, made.hash, NULL), 0);
+    assert_int_equal(unlink(top), 0);
+    assert_int_equal(snapshot_verify(root, made.hash, NULL), 0);
+    put(tree, "a/one.py", "on3");
+    refuse(root, made.hash, "'a/one.py' is not what it was");
+    snapshot_made_release(&made);
+}
+
 /* Damages a file and keeps its size and time, so that a sample cannot tell it. */
 static void damage(const char *root, const char *hash)
 {
@@ -363,6 +385,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_failed_look_replaces_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_verify, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bytecode_is_of_no_account, setup, teardown),
         cmocka_unit_test_setup_teardown(test_two_heal, setup, teardown),
         cmocka_unit_test_setup_teardown(test_settle, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sweep, setup, teardown),
