@@ -15,7 +15,7 @@ sys.path[:0] = [str(p) for p in (HERE, HERE.parent / "lib") if str(p) not in sys
 
 import stage as staging  # noqa: E402
 from barestage import BareStage  # noqa: E402
-from raybed import BEDS, ENVS, env_path  # noqa: E402
+from raybed import BEDS, built_env  # noqa: E402
 
 KEPT = pytest.StashKey()
 
@@ -53,9 +53,7 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     """A model and data that a CPU can train, made once; both generations of transformers read them."""
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     return staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
 
 

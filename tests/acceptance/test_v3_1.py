@@ -10,7 +10,7 @@ import subprocess
 from statistics import fmean
 
 import pytest
-from raybed import ENVS, env_path
+from raybed import built_env
 from stage import verl_package
 
 # Three trainings: minutes of CPU. In every check test_v1_1.py trains with two trees of verl and with the newest one,
@@ -27,9 +27,7 @@ KINDS = "worker loader-fork loader-spawn engine-fork engine-spawn program".split
 @pytest.fixture(scope="module")
 def doc(stage):
     """Both trees of verl, and what the family needs, are on the shared root."""
-    newest = env_path(ENVS["2.60.0"])
-    if newest is None:
-        pytest.skip(f"the environment {ENVS['2.60.0']} is not built: run ./dev setup")
+    newest = built_env("verl-0.9.1")
     code = stage.root / "common/code"
     package = verl_package(newest)
     shutil.copytree(package, code / "verl/0.9.1/verl")

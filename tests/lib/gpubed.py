@@ -98,7 +98,7 @@ def kernel_xids():
 class GpuBed(Bed):
     """A head without GPUs and one raylet with all GPUs of this machine, as this very user."""
 
-    version, auth = "2.60.0", "none"
+    version, auth, verl = "2.60.0", "none", "0.9.1"
 
     def __init__(self):
         self.env = environment()

@@ -2,7 +2,8 @@
 """Real Ray for tests: one bed of three hosts at a time (it costs 1.5 GB), kept until another kind is asked for.
 
     bed = BEDS.get("2.51.1")            the running one if it is of that kind, else a new one
-    bed.url, bed.head_ip, bed.python, bed.token, bed.on("h2", "ls"), bed.verb("kill-worker", "h2")
+    bed = BEDS.get("2.51.1", verl="0.7.1")      of that Ray, by the environment of another verl than the usual one
+    bed.url, bed.head_ip, bed.python, bed.token, bed.verl, bed.on("h2", "ls"), bed.verb("kill-worker", "h2")
     bed = BEDS.bare("2.51.1")           hosts with an sshd and nothing else; that version of Ray lies at bed.ray
     bed.key, bed.ray, bed.ssh_config, bed.verb("destroy", "h2")
 
@@ -23,7 +24,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BED = ROOT / "tools" / "bed" / "bed"
-ENVS = {"2.51.1": "verl-0.5.0", "2.60.0": "verl-0.9.1"}  # which environment brings which Ray
+# Which Ray the environment verl-<version> brings. Of two with the same Ray the first one is the usual one.
+ENVS = {"0.5.0": "2.51.1", "0.7.1": "2.51.1", "0.9.1": "2.60.0"}
 BARE = "bare"  # in the place of a kind of authentication
 
 
@@ -34,6 +36,18 @@ def env_path(name):
     return path if done.returncode == 0 and (path / "bin/python").exists() else None
 
 
+def built_env(name):
+    """The same for a test that cannot do without it."""
+    path = env_path(name)
+    if path is None:
+        pytest.skip(f"the environment {name} is not built: run tools/setup/setup {name}")
+    return path
+
+
+def usual_verl(version):
+    return next(verl for verl, ray in ENVS.items() if ray == version)
+
+
 @functools.cache
 def namespaces():
     """Whether this machine can make hosts of namespaces."""
@@ -42,11 +56,10 @@ def namespaces():
 
 
 class Bed:
-    def __init__(self, version, auth):
-        self.version, self.auth = version, auth
-        self.env = env_path(ENVS[version])
-        if self.env is None:
-            pytest.skip(f"the environment {ENVS[version]} is not built: run ./dev setup")
+    def __init__(self, version, auth, verl=None):
+        self.version, self.auth, self.verl = version, auth, verl or usual_verl(version)
+        assert ENVS[self.verl] == version, f"the environment of verl {self.verl} brings Ray {ENVS[self.verl]}"
+        self.env = built_env(f"verl-{self.verl}")
         self.up_at_last(*(["--mode", "netns", "--no-ray"] if auth == BARE else ["--auth", auth]))
         self.take_info()
 
@@ -118,13 +131,14 @@ class Beds:
             pytest.skip("hosts with an sshd need network namespaces: root, in a container that allows them")
         return self.get(version, BARE)
 
-    def get(self, version, auth="none"):
-        if self.bed and (self.bed.version, self.bed.auth) != (version, auth):
+    def get(self, version, auth="none", verl=None):
+        kind = (version, auth, verl or usual_verl(version))
+        if self.bed and (self.bed.version, self.bed.auth, self.bed.verl) != kind:
             self.drop()
         if self.bed is None:
             if os.environ.get("ARGUS_NO_RAY"):
                 pytest.skip("ARGUS_NO_RAY is set")
-            self.bed = Bed(version, auth)
+            self.bed = Bed(*kind)
         return self.bed
 
     def drop(self):

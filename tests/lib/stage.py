@@ -21,7 +21,6 @@ import urllib.request
 
 import pytest
 from programs import PROGRAMS
-from raybed import ENVS
 
 from argusd import OVER, Argusd
 
@@ -96,7 +95,7 @@ class Stage(Argusd):
         super().__init__(directory, self.bed.url)
         self.log = evidence / "argusd.log"
         self.evidence, self.tiny = evidence, tiny
-        self.verl = ENVS[bed.version].partition("-")[2]
+        self.verl = bed.verl
         self.head_ip, self.ray_token = self.bed.head_ip, self.bed.token
         self.workers = {name: ip for name, ip in self.bed.ips.items() if ip != self.head_ip}
         self.documents = {}
@@ -208,14 +207,14 @@ class Stage(Argusd):
         """The numbers of the training steps in the driver's log; verl validates under number 0."""
         return [int(n) for n in re.findall(r"(?<![\w/])step:(\d+) - ", self.driver_log(job)) if n != "0"]
 
-    def wait_state(self, job, *states):
+    def wait_state(self, job, *states, seconds=DEADLINE):
         def is_there():
             got = self.job(job)
             late = got["state"] in OVER and got["state"] not in states
             assert not late, f"{job} is {got['state']}: {got['reason']} {self.driver_log(job)[-3000:]}"
             return got["state"] in states and got
 
-        return wait_for(is_there, f"{job} is {' or '.join(states)}")
+        return wait_for(is_there, f"{job} is {' or '.join(states)}", seconds)
 
     def wait_log(self, job, pattern):
         def is_there():
@@ -258,7 +257,7 @@ class Stage(Argusd):
 def open_stage(kind, bed, request, tmp_path_factory, evidence, tiny):
     if PROGRAMS is None:
         pytest.skip("argusd, argus and argus-shepherd are not built")
-    name = f"{request.module.__name__}-{bed.version}"
+    name = f"{request.module.__name__}-{bed.verl}"
     place = evidence / name
     place.mkdir(parents=True, exist_ok=True)
     return kind(bed, tmp_path_factory.mktemp(name), tiny, place)

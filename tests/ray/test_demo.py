@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from programs import PROGRAMS
-from raybed import ENVS, env_path, namespaces
+from raybed import env_path, namespaces
 
 from argusd import needs_argusd, until
 
@@ -42,7 +42,7 @@ class Run:
 
 
 def test_the_workers_of_the_demo_are_drained_and_come_back(tmp_path):
-    venv = env_path(ENVS["2.60.0"])
+    venv = env_path("verl-0.9.1")
     if venv is None or not namespaces():
         pytest.skip("no environment verl-0.9.1 (run ./dev setup), or no namespaces")
     (tmp_path / "shared").mkdir()

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from fakeray import wait_for
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, ENVS, built_env
 from rayprobe import PROBE, Probe
 from sshtool import TOOL, SshTool
 from stage import DIRECT
@@ -298,10 +298,7 @@ def test_destroyed_host_comes_back(cluster, worker):
 
 @pytest.mark.nightly  # three quarters of a minute for each
 def test_head_of_another_ray(cluster, worker):
-    other = next(v for v in ENVS if v != cluster.bed.version)
-    env = env_path(ENVS[other])
-    if env is None:
-        pytest.skip(f"the environment of Ray {other} is not built")
+    env = built_env(next(f"verl-{verl}" for verl, ray in ENVS.items() if ray != cluster.bed.version))
     h = worker()
     got = h("start", ray_bin=env / "bin/ray", limit=240000)
     assert got["outcome"] == "no_head"

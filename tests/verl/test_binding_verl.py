@@ -7,7 +7,7 @@ import re
 
 import pytest
 import stage as staging
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 
 from argusd import OVER
 
@@ -19,9 +19,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.timeout(1200)]
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     return staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
 
 

@@ -12,7 +12,7 @@ import re
 import pytest
 import stage as staging
 import yaml
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 
 from argusd import needs_argusd, until
 
@@ -35,9 +35,7 @@ def compute_score(*args, **keys):
 
 @pytest.fixture(scope="module", params=sorted(EXAMPLE))
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     evidence = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
     tiny = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
     bed = BEDS.get(request.param)

@@ -13,7 +13,7 @@ import pathlib
 import pytest
 import stage as staging
 import yaml
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 
 pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.nightly, pytest.mark.timeout(1200)]
 
@@ -67,9 +67,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     kept = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
     tiny, bed = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny")), BEDS.get("2.51.1")
     with staging.open_stage(staging.Stage, bed, request, tmp_path_factory, kept, tiny) as s:

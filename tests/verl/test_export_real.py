@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint of real verl, exported by one command: transformers loads the directory, and its weights are the
-checkpoint's. Of RL (actor, one rank) and of SFT (two ranks). And judged by the training itself, run to validate alone:
-it tells what the training told at that step."""
+checkpoint's. Of RL (actor, one rank) with three releases of verl and of SFT (two ranks) with the newest. And judged by
+the training itself, run to validate alone: it tells what the training told at that step.
+The environment of verl 0.7.1 is made by `tools/setup/setup verl-0.7.1`."""
 
 import os
 import pathlib
@@ -9,13 +10,14 @@ import pathlib
 import pytest
 import stage as staging
 import yaml
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, ENVS, built_env
 
 from argusd import needs_argusd
 
 pytestmark = [pytest.mark.verl, pytest.mark.nightly, needs_argusd, pytest.mark.timeout(1800)]
 
 STEPS = 2
+EXAMPLE = {"0.5.0": "verl-0.5.0/grpo.yaml", "0.7.1": "verl-0.7.1/grpo.yaml", "0.9.1": "grpo.yaml"}
 # The model answers, and each of its weights is the shards' of all ranks together, as the merger writes them (bfloat16).
 LOADS = """
 import glob, json, sys, torch
@@ -41,14 +43,12 @@ print(json.dumps({{"ranks": len(ranks), "same": same, "wrong": wrong, "tokens": 
 """
 
 
-@pytest.fixture(scope="module", params=sorted(ENVS))
+@pytest.fixture(scope="module", params=sorted(EXAMPLE))
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     evidence = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
     tiny = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
-    bed = BEDS.get(request.param)
+    bed = BEDS.get(ENVS[request.param], verl=request.param)
     with staging.open_stage(staging.Stage, bed, request, tmp_path_factory, evidence, tiny) as s:
         yield s
 
@@ -86,8 +86,7 @@ def check_export(stage, job, kept, ranks):
 
 
 def test_rl(stage):
-    example = "verl-0.5.0/grpo.yaml" if stage.verl == "0.5.0" else "grpo.yaml"
-    page = train(stage, example, "grpo-out")
+    page = train(stage, EXAMPLE[stage.verl], "grpo-out")
     (one,) = page["checkpoints"]
     assert page["metric"].startswith("val-core/") and page["best"] == STEPS and page["metric"] in one["values"]
     check_export(stage, "grpo-out", f"checkpoints/global_step_{STEPS}/actor", 1)
@@ -102,8 +101,7 @@ def test_sft_of_two_ranks(stage):
 
 
 def test_a_checkpoint_is_judged_by_its_training_run_to_validate_alone(stage):
-    example = "verl-0.5.0/grpo.yaml" if stage.verl == "0.5.0" else "grpo.yaml"
-    page = train(stage, example, "grpo-judged", eval_on_save={})
+    page = train(stage, EXAMPLE[stage.verl], "grpo-judged", eval_on_save={})
     metric, (one,) = page["metric"], page["checkpoints"]
     judge = f"grpo-judged-eval-{STEPS}"
     staging.wait_for(lambda: stage.call("GET", f"/v1/jobs/{judge}").status == 200, "the eval job is there")

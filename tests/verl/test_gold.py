@@ -15,7 +15,7 @@ from statistics import fmean
 import pytest
 import stage as staging
 import yaml
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 
 pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.nightly, pytest.mark.timeout(2400)]
 
@@ -37,9 +37,7 @@ WITHIN = {
 
 @pytest.fixture(scope="module", params=sorted(EXAMPLE))
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     kept = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
     tiny, bed = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny")), BEDS.get(request.param)
     with staging.open_stage(staging.Stage, bed, request, tmp_path_factory, kept, tiny) as s:

@@ -8,7 +8,7 @@ import pathlib
 import pytest
 import stage as staging
 import yaml
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 
 pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.nightly, pytest.mark.timeout(1200)]
 
@@ -25,9 +25,7 @@ PLACES = ["code_path", "model_id", "train_file", "val_file", "reward_fn_path", "
 
 @pytest.fixture(scope="module", params=["2.51.1", "2.60.0"])
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     kept = pathlib.Path(os.environ.get("ARGUS_EVIDENCE") or tmp_path_factory.mktemp("evidence"))
     tiny, bed = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny")), BEDS.get(request.param)
     with staging.open_stage(staging.Stage, bed, request, tmp_path_factory, kept, tiny) as s:

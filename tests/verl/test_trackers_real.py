@@ -6,7 +6,7 @@ import json
 
 import pytest
 import stage as staging
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 from test_trial_real import EXAMPLE
 from trackerbed import READ_WANDB, MLflow, Way, link_packages, read_back
 
@@ -17,9 +17,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.nightly, pytest.mar
 
 @pytest.fixture
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     tiny = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
     kept = tmp_path_factory.mktemp("kept")
     with staging.open_stage(staging.Stage, BEDS.get("2.51.1"), request, tmp_path_factory, kept, tiny) as s:

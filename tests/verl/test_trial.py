@@ -10,7 +10,7 @@ import broken
 import pytest
 import yaml
 from catalogue import rows, said
-from raybed import env_path
+from raybed import built_env
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "lib/argus_trial.py"
 LIMITS = {"seconds": 600, "reward_seconds": 60, "reward_bytes": 4 << 30}
@@ -21,9 +21,7 @@ pytestmark = [pytest.mark.verl, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    env = env_path("verl-0.5.0")
-    if env is None:
-        pytest.skip("the environment verl-0.5.0 is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     root = tmp_path_factory.mktemp("trial")
     broken.make_trial_world(root, env / "bin/python")
     code = root / "common/code/verl/0.5.0"
@@ -113,9 +111,7 @@ def test_a_module_and_a_coroutine(world, tmp_path):
 
 
 def test_the_newest_verl_finds_nothing_in_the_example(world, tmp_path):
-    env = env_path("verl-0.9.1")
-    if env is None:
-        pytest.skip("the environment verl-0.9.1 is not built: run ./dev setup")
+    env = built_env("verl-0.9.1")
     root, code = world[0], tmp_path / "code"
     code.mkdir()
     (code / "verl").symlink_to(next(env.glob("lib/python*/site-packages/verl")))

@@ -5,7 +5,7 @@ import pathlib
 
 import pytest
 import stage as staging
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/verl-0.5.0/grpo.yaml"
 
@@ -20,9 +20,7 @@ class TriedStage(staging.Stage):
 
 @pytest.fixture(scope="module")
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     tiny = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny"))
     kept = tmp_path_factory.mktemp("kept")
     with staging.open_stage(TriedStage, BEDS.get("2.51.1"), request, tmp_path_factory, kept, tiny) as s:

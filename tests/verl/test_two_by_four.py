@@ -6,7 +6,7 @@ import re
 import pytest
 import stage as staging
 import yaml
-from raybed import BEDS, ENVS, env_path
+from raybed import BEDS, built_env
 
 pytestmark = [pytest.mark.verl, pytest.mark.ray, pytest.mark.nightly, pytest.mark.timeout(2400)]
 
@@ -17,9 +17,7 @@ RANKS = [f"model_world_size_8_rank_{rank}.pt" for rank in range(8)]
 
 @pytest.fixture
 def stage(request, tmp_path_factory):
-    env = env_path(ENVS["2.51.1"])
-    if env is None:
-        pytest.skip(f"the environment {ENVS['2.51.1']} is not built: run ./dev setup")
+    env = built_env("verl-0.5.0")
     tiny, bed = staging.make_tiny(env / "bin/python", tmp_path_factory.mktemp("tiny")), BEDS.get(request.param)
     with staging.open_stage(staging.Stage, bed, request, tmp_path_factory, tmp_path_factory.mktemp("kept"), tiny) as s:
         yield s

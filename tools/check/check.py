@@ -175,6 +175,7 @@ TABLE = os.path.join(ROOT, "docs", "nightly.md")
 TABLE_HEAD = """# The last nightly runs
 
 `./dev nightly [STEP...]` writes this table: a row is the last run of that step, and only of what ran here.
+Tests that want the environments `jupyter`, `mcp` or `verl-0.7.1` skip until `tools/setup/setup NAME` has built them.
 
 | step | what | when | commit | result | minutes |
 | --- | --- | --- | --- | --- | --- |
