@@ -54,6 +54,16 @@ def lines(command):
     return [json.loads(line) for line in got.stdout.splitlines()], got.returncode == 0
 
 
+def until(condition, what, seconds=300, pause=0.5):
+    """The first true value of condition(), which is asked for again after each pause."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        if time.monotonic() > end:
+            sys.exit(f"bench: {what}: not within {seconds} s")
+        time.sleep(pause)
+    return value
+
+
 def machine():
     return {
         "cpus": os.cpu_count(),

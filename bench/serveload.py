@@ -16,7 +16,7 @@ import urllib.parse
 
 GOOD = "200"
 POLL_SECONDS = 0.2
-REST_SECONDS = 0.05  # of a client whose request has failed: nobody listens, maybe
+REST_SECONDS = 0.05  # after a request that failed: where nobody listens, the next one fails at once
 WHY_MOST = 5  # failures of a phase that are told with the words of their answer
 
 
@@ -39,6 +39,11 @@ def question_of(page, path=None, body=None):
     is_model = any(v["spec"].get("model") for v in page["versions"])
     asked = {"model": name, "prompt": "1 + 1 =", "max_tokens": 1} if is_model else {"text": "good morning world"}
     return Question(name, path or ("/v1/completions" if is_model else "/"), body or json.dumps(asked))
+
+
+def replicas_of(page, version=None):
+    """Of one version of a service, or of all."""
+    return [r for v in page["versions"] if version in (None, v["n"]) for r in v["replicas"]]
 
 
 class Caller:
@@ -154,7 +159,7 @@ class Load:
 
 
 def at_share(values, share):
-    """That of sorted values below which so large a share of them lies; None: there are none."""
+    """The quantile of sorted values; None: there are none."""
     return values[min(len(values) - 1, int(share * len(values)))] if values else None
 
 
@@ -173,7 +178,7 @@ def summary(rows):
 
 
 def silence(rows, begin, end):
-    """The longest time within these moments in which no good answer came, in seconds."""
+    """The longest time between these two moments in which no good answer came, in seconds."""
     marks = sorted(a.ended for a in rows if a.kind == GOOD and begin <= a.ended <= end)
     marks = [begin, *marks, end]
     return max(b - a for a, b in zip(marks, marks[1:], strict=False))

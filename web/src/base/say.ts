@@ -29,6 +29,9 @@ export const spanSays = (text: string | null | undefined): string | null => {
     return s > 0 ? span(s * 1000) : null;
 };
 
+/** Whole seconds, for a table that is copied. */
+export const wholeSeconds = (millis: number | null) => (millis === null ? null : Math.round(millis / 1000));
+
 export const ms = (at: string | null | undefined) => (at ? Date.parse(at) : NaN);
 export const ago = (at: string) =>
     lang.value === "zh" ? `${span(now.value - ms(at))}前` : `${span(now.value - ms(at))} ago`;

@@ -14,8 +14,8 @@ export const said = words({
 
 type Alerts = Job["metric_alerts"];
 
-/** The step itself, or the moment at which the curve told of it; of a step that it does not have yet its newest one.
- * null: nobody wrote a moment down. */
+/** Where a step lies on the axis: at the step itself, or at the moment of the first step from there on that has one; a
+ * step beyond the curve's end lies at its end. null: the curve is empty, or has no moments. */
 function placeOf(step: number, s: Series, isTime: boolean): number | null {
     if (!isTime) return s.step.length ? Math.min(step, s.step.at(-1)!) : null;
     return s.time.find((at, i) => at !== null && s.step[i]! >= step) ?? s.time.findLast((at) => at !== null) ?? null;

@@ -2,7 +2,7 @@
 // attemptlist.tsx - the attempts of a job, one a row: when each began to wait, how long it waited and ran, on which
 // nodes, and why it ended. A row leads to the log and the finding of its attempt.
 import type { Attempt, Job } from "../../made/api";
-import { now, span, visible } from "../../base/say";
+import { now, span, visible, wholeSeconds } from "../../base/say";
 import { setQuery } from "../../base/url";
 import { words } from "../../base/words";
 import { Dash, Panel, Time } from "../../kit/parts";
@@ -21,8 +21,6 @@ const g = words({
     s_ABANDONED: ["given up before it ran", "未运行即放弃"],
 });
 
-/** Seconds for a table that is copied. */
-const seconds = (millis: number | null) => (millis === null ? null : millis / 1000);
 const Lasted = ({ of }: { of: number | null }) => (of === null ? <Dash /> : <>{span(of)}</>);
 
 function Why({ of: a }: { of: Attempt }) {
@@ -69,7 +67,7 @@ const columns = (at: number): Col<Attempt>[] => [
         width: 90,
         num: true,
         draw: (a) => <Lasted of={waitedOf(a, at)} />,
-        csv: (a) => seconds(waitedOf(a, at)),
+        csv: (a) => wholeSeconds(waitedOf(a, at)),
     },
     {
         key: "ran_s",
@@ -77,7 +75,7 @@ const columns = (at: number): Col<Attempt>[] => [
         width: 90,
         num: true,
         draw: (a) => <Lasted of={ranOf(a, at)} />,
-        csv: (a) => seconds(ranOf(a, at)),
+        csv: (a) => wholeSeconds(ranOf(a, at)),
     },
     {
         key: "nodes",

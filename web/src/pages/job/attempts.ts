@@ -5,21 +5,18 @@ import { ms } from "../../base/say";
 
 type Times = Pick<Attempt, "queued_at" | "accepted_at" | "started_at" | "ended_at">;
 
-const between = (from: number, to: number) => Math.max(0, to - from);
+/** Milliseconds, to `at` where it is not over. null: nobody kept when it began. */
+function between(began: string | null | undefined, ended: string | null | undefined, at: number): number | null {
+    const from = ms(began);
+    const to = ms(ended);
+    return Number.isFinite(from) ? Math.max(0, (Number.isFinite(to) ? to : at) - from) : null;
+}
 
 /** Milliseconds until Ray had it, to its end if Ray never had it, or to `at`. null: nobody kept when its wait began. */
-export function waitedOf(a: Times, at: number): number | null {
-    const from = ms(a.queued_at);
-    const to = ms(a.accepted_at ?? a.started_at ?? a.ended_at);
-    return Number.isFinite(from) ? between(from, Number.isFinite(to) ? to : at) : null;
-}
+export const waitedOf = (a: Times, at: number) => between(a.queued_at, a.accepted_at ?? a.started_at ?? a.ended_at, at);
 
 /** Milliseconds from its start to its end, or to `at` while it runs. null: it never started. */
-export function ranOf(a: Times, at: number): number | null {
-    const from = ms(a.started_at);
-    const to = ms(a.ended_at);
-    return Number.isFinite(from) ? between(from, Number.isFinite(to) ? to : at) : null;
-}
+export const ranOf = (a: Times, at: number) => between(a.started_at, a.ended_at, at);
 
 /** "w1 (0 1), w2 (3)"; a node whose GPUs nobody kept, or of which none was held, is its name alone. */
 export const placesOf = (nodes: Attempt["nodes"]): string =>

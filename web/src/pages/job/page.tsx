@@ -346,6 +346,13 @@ interface Saved {
     may: boolean;
 }
 
+const SAVED_LOOKS = {
+    verified: { tone: "ok", icon: "succeeded" },
+    broken: { tone: "bad", icon: "failed" },
+    other: { tone: "quiet", icon: "queued" },
+} as const;
+const savedLook = (state: string) => SAVED_LOOKS[state === "verified" || state === "broken" ? state : "other"];
+
 function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
     const hasValues = rows.some((c) => c.value !== null);
     const isJudged = rows.some((c) => c.eval);
@@ -387,19 +394,7 @@ function Checkpoints({ job, rows, total, metric, best, may }: Saved) {
                                 <tr key={c.step}>
                                     <td class="strong">{num(c.step)}</td>
                                     <td>
-                                        <Toned
-                                            tone={
-                                                c.state === "verified" ? "ok" : c.state === "broken" ? "bad" : "quiet"
-                                            }
-                                            icon={
-                                                c.state === "verified"
-                                                    ? "succeeded"
-                                                    : c.state === "broken"
-                                                      ? "failed"
-                                                      : "queued"
-                                            }
-                                            title={c.why ?? ""}
-                                        >
+                                        <Toned {...savedLook(c.state)} title={c.why ?? ""}>
                                             {w(c.state)}
                                         </Toned>{" "}
                                         {c.pinned && <span class="flag">{w("pinned")}</span>}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // columns.tsx - what a list of jobs can show of a job.
 import type { JobItem } from "../../made/api";
-import { figure, gpuHours, ms, NOTHING, now, shape, span } from "../../base/say";
+import { figure, gpuHours, ms, NOTHING, now, shape, span, wholeSeconds } from "../../base/say";
 import type { Column } from "../../kit/list";
 import { Dash, Flag, Meter, State, Text, Time } from "../../kit/parts";
 import { t } from "../../words/shared";
@@ -250,9 +250,6 @@ export const jobColumns = (): Column<JobItem>[] => [
             return ran === null ? NOTHING : span(ran);
         },
         sort: ranFor,
-        csv: (j) => {
-            const ran = ranFor(j);
-            return ran === null ? null : Math.round(ran / 1000);
-        },
+        csv: (j) => wholeSeconds(ranFor(j)),
     },
 ];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// remedies.tsx - what argusd puts right on machines by itself: each remedy, how often it still may, and its acts of the
-// last day with what each was for and what it came to.
+// remedies.tsx - what argusd puts right on machines by itself: each remedy with its limit, and its acts of the last day:
+// what each was for, and what came of it.
 import type { Remedy, RemedyAct } from "../../made/api";
 import { useAsk } from "../../api/use";
 import { spanSays, visible } from "../../base/say";
@@ -19,7 +19,7 @@ const OUTCOMES: Record<RemedyAct["outcome"], [IconName, Tone]> = {
     broken_off: ["unknown", "lost"],
 };
 
-/** "gpu-01 3/12": where it acted within this hour, and how often of how often it may. */
+/** "gpu-01 3/12": a node on which it acted in the last hour, how often, and its limit. */
 const Acted = ({ of: r }: { of: Remedy }) => (
     <div class="ops-said row wrap">
         {r.nodes.length === 0 && <Dash />}
@@ -66,7 +66,7 @@ const remedyCols = (): Col<Remedy>[] => [
     },
     {
         key: "acted",
-        title: w("this_hour"),
+        title: w("last_hour"),
         draw: (r) => <Acted of={r} />,
         csv: (r) => r.nodes.map((n) => `${n.node} ${n.acts}`).join("; "),
     },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// firing.ts - on which jobs the alerts of a project hold now. Pure.
+// firing.ts - on which jobs the alerts of a project hold now, and the options that set its alerts. Pure.
 import type { Alert, Job } from "../../made/api";
 
 /** The rule by which the alerts of metrics are told. */
@@ -14,6 +14,6 @@ export const firingJobs = (project: string, alerts: Pick<Alert, "rule" | "projec
 export const holdsOn = <J extends Pick<Job, "metric_alerts">>(alert: string, jobs: J[]): J[] =>
     jobs.filter((j) => (j.metric_alerts ?? []).some((a) => a.stands && a.alert === alert));
 
-/** The options that give a project these alerts in place of those it has. */
+/** The options of `argus project set` that give a project these alerts in place of those that it has. */
 export const alertOptions = (alerts: string[], shell: (text: string) => string): string =>
     alerts.length ? alerts.map((a) => ` --alert ${shell(a)}`).join("") : " --no-alerts";

@@ -42,7 +42,7 @@ function endSession(x: Session, done: () => void) {
     });
 }
 
-/** The column of a button in each row; not: of this row there is none. */
+/** A column with a button in each row, but for those for which `not` is true. */
 export const deed = <R,>(
     says: string,
     name: (of: R) => string,

@@ -169,7 +169,7 @@ interface Kind<A extends Account> {
     facts: (of: A) => ComponentChildren;
     /** Further sections of the drawer, for who may change it; done: the list is asked for again. */
     opens?: (of: A, done: () => void) => ComponentChildren;
-    /** Further sections of the drawer, for whoever sees it; may: who looks may change what is in them. */
+    /** Further sections of the drawer, for whoever sees it; may: whoever sees it may change them, too. */
     more?: (of: A, may: boolean, done: () => void) => ComponentChildren;
     adds: string;
     add: (done: () => void) => void;

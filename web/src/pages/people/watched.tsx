@@ -17,9 +17,9 @@ import { alertOptions, firingJobs, holdsOn, RULE } from "./firing";
 import { deed } from "./opens";
 import { w } from "./words";
 
-/** argusd takes no more of one project. */
+/** argusd takes no more for one project. */
 const ALERTS_MOST = 16;
-/** Jobs that are asked which of their alerts hold. */
+/** Jobs that are asked which of their alerts hold; beyond, only their number is shown. */
 const JOBS_MOST = 20;
 const OPEN_MOST = 2000;
 const EXAMPLE = "actor/entropy < 0.1 for 10 steps";
@@ -82,7 +82,7 @@ function removeAlert(p: Project, text: string, done: () => void) {
     });
 }
 
-/** Jobs of the project of which an alert is open, and how many more there are than were asked. */
+/** Jobs of the project that have an open alert of a metric, and how many more there are than were asked. */
 function useFiring(p: Project): { jobs: Job[]; more: number } {
     const route = p.alerts.length ? ("GET /v1/alerts" as const) : null;
     const live = { topics: ["events" as const], every: 15_000 };

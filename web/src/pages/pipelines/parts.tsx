@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // parts.tsx - what the pages of pipelines share: addresses, states as looks, a table of runs, the plan of a run.
 import type { PipelinePlan, PipelinePlanStep, PipelineRunItem } from "../../made/api";
-import { gpuHours, ms, now, span, visible } from "../../base/say";
+import { gpuHours, ms, now, span, visible, wholeSeconds } from "../../base/say";
 import { withQuery } from "../../base/url";
 import { shell, State, Text, Time, toneOf } from "../../kit/parts";
 import { Table, type Col } from "../../kit/table";
@@ -103,10 +103,7 @@ export function runCols(withPipe: boolean): Col<PipelineRunItem>[] {
                 const took = tookOf(r);
                 return took === null ? w("waits_turn") : span(took);
             },
-            csv: (r) => {
-                const took = tookOf(r);
-                return took === null ? null : Math.round(took / 1000);
-            },
+            csv: (r) => wholeSeconds(tookOf(r)),
         },
         {
             key: "gpu_hours",

@@ -65,14 +65,14 @@ function kind<R extends Get>(k: Kind<R>): Known {
 }
 
 const numberOf = (text: string | undefined) => (text && /^\d+$/.test(text) ? Number(text) : undefined);
-const OF_EVENTS = (e: Routes["GET /v1/events"]["reply"]["events"][number]): Cells => [
+const cellsOfEvent = (e: Routes["GET /v1/events"]["reply"]["events"][number]): Cells => [
     e.at,
     e.kind,
     e.object ?? e.job,
     e.text,
 ];
 
-/** The longer of two beginnings, and the one with an option of its own, stands first. */
+/** The first that a line fits is its kind: of two that begin alike the longer stands first. */
 const KINDS: Known[] = [
     kind({ begins: "whoami", route: "GET /v1/whoami", rows: (w) => [[w.user, w.role]] }),
     kind({
@@ -157,7 +157,7 @@ const KINDS: Known[] = [
         args: 1,
         route: "GET /v1/jobs/{id}/events",
         ask: ({ args }) => ({ path: { id: args[0]! } }),
-        rows: (of) => of.events.map(OF_EVENTS),
+        rows: (of) => of.events.map(cellsOfEvent),
     }),
     kind({
         begins: "events",
@@ -166,7 +166,7 @@ const KINDS: Known[] = [
         ask: ({ options: o }) => ({
             query: { kind: o.kind, actor: o.actor, limit: numberOf(o.limit) ?? 50, newest_first: true },
         }),
-        rows: (of) => of.events.map(OF_EVENTS).reverse(),
+        rows: (of) => of.events.map(cellsOfEvent).reverse(),
     }),
 ];
 
