@@ -443,7 +443,10 @@ class Recorder:
         try:
             self.make_room()
             for kernel_id, runs in list(self.kernels.items()):
-                await self.look(kernel_id, runs)
+                try:
+                    await self.look(kernel_id, runs)
+                except Exception:  # the other kernels are looked at all the same
+                    self.log.warning("argus: outputs of kernel %s are not recorded", kernel_id, exc_info=True)
         except Exception:
             self.log.warning("argus: outputs are not recorded", exc_info=True)
         finally:

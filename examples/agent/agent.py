@@ -102,10 +102,10 @@ def call_tool(url, token, tool, arguments):
         text, problem = said.content[0].text, said.structured_content
     except Exception as e:  # of the client's own kinds, and groups of them: nobody answered as he should
         raise OSError(f"{tool} through {url}: {e}") from e
-    if said.is_error and isinstance(problem, dict) and "status" in problem:
-        body = io.BytesIO(json.dumps(problem).encode())
-        raise urllib.error.HTTPError(url, problem["status"], problem.get("detail", ""), {}, body)
     fenced = FENCE.fullmatch(text)
+    if said.is_error and fenced and isinstance(problem, dict) and "status" in problem:
+        body = io.BytesIO(fenced[2].encode())  # its sentence is in the fence alone
+        raise urllib.error.HTTPError(url, problem["status"], problem["title"], {}, body)
     if said.is_error or not fenced or len(text) > BODY_MAX:
         raise ValueError(f"{tool}: {text[:200]}")
     return json.loads(fenced[2])
@@ -123,7 +123,8 @@ class Agent:
         self.line = queue.Queue(1000)
 
     def argus(self, path, method="GET", body=None):
-        at, tool = self.args.argus.rstrip("/"), tool_of(path) if self.args.mcp and method == "GET" else None
+        at = self.args.argus.rstrip("/")
+        tool = tool_of(path) if self.args.mcp and method == "GET" else None
         return call_tool(f"{at}/mcp", self.token, *tool) if tool else call(at + path, self.token, method, body)
 
     def keep(self):

@@ -24,6 +24,12 @@ unsigned field_which_of(const struct field_table *of, unsigned which)
     return flags & (FIELD_STORED | FIELD_SHOWN | FIELD_LISTED | FIELD_ASKED) ? which : FIELD_ALL;
 }
 
+void field_list_add(struct field_list *list, const void *item, size_t size)
+{
+    list->v = xrealloc(list->v, list->n + 1, size);
+    memcpy((char *)list->v + list->n++ * size, item, size);
+}
+
 static void field_release_list(const struct field_table *of, struct field_list *list)
 {
     for (size_t i = 0; i < list->n; i++)

@@ -102,6 +102,8 @@ struct field_list {
     void *v;
     size_t n;
 };
+/* One more at the end, a copy of the item as it is: what its members point at is theirs. */
+void field_list_add(struct field_list *list, const void *item, size_t size);
 
 /* A row of a table, and the table: FIELD_AT(node, "name", FIELD_STR, name, .flags = …) is the
  * member `name` of struct node. */

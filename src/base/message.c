@@ -456,8 +456,8 @@ static void hide_names(json_t *args, const struct message_listener *to, int dept
             (void)json_object_set_new(args, key, json_null()); /* it is there: no memory is asked */
         else if (json_is_object(v) && depth < HIDE_DEPTH_MAX)
             hide_names(v, to, depth + 1);
-        json_array_foreach (v, i, one)
-            if (depth < HIDE_DEPTH_MAX)
+        else if (json_is_array(v) && depth < HIDE_DEPTH_MAX)
+            json_array_foreach (v, i, one)
                 hide_names(one, to, depth + 1);
     }
 }

@@ -161,10 +161,8 @@ void raylet_add_names(struct strv *words, const char *verb, const char *owner, c
 
 static void raylet_add_token(struct strv *words)
 {
-    unsigned char bytes[TOKEN_BYTES];
     char hex[2 * TOKEN_BYTES + 1];
-    random_bytes(bytes, sizeof(bytes));
-    strv_add(words, str_hex(bytes, sizeof(bytes), hex));
+    strv_add(words, random_hex(hex));
 }
 
 static void add_seconds(struct strv *words, usec_t span)

@@ -251,9 +251,7 @@ static int ssh_begin(struct ssh_call *c,
                      struct err *err)
 {
     static const struct run_ops ops = {.heard = on_heard, .ended = ssh_on_ended};
-    unsigned char bytes[(SSH_MARK_MAX - 1) / 2];
-    random_bytes(bytes, sizeof(bytes));
-    (void)str_hex(bytes, sizeof(bytes), c->mark); /* returns its argument */
+    (void)random_hex(c->mark); /* returns its argument */
     _cleanup_(strv_release) struct strv words = {0};
     _cleanup_(buf_release) struct buf input = BUF_INIT(SSH_SCRIPT_MAX + 1024);
     int r = make_words(c, &words, err);

@@ -36,9 +36,8 @@
 /* A clock that was set back makes times that are not in the order of seq: each row is asked. The
  * '+' keeps the rows in the order of seq, which no index of another column has. */
 #define SQL_OF_TIME " AND +e.at>=?13 AND +e.at<?14"
-/* Where the events of a time lie among all, by their index. Nothing but the time is asked there, so
- * that no look takes more than its limit: each page of an export would walk through all that was
- * told before it. */
+/* Between which numbers the events of a time lie, by their index. Only the time is asked: with the
+ * other filters of a query the LIMIT would bound what is found, and not what is walked through. */
 #define SQL_TIME_LOOK                                                                              \
     "SELECT count(*), min(seq), max(seq) FROM (SELECT seq FROM event INDEXED BY event_at"          \
     " WHERE at>=?1 AND at<?2 LIMIT ?3)"
@@ -71,9 +70,9 @@ enum {
     PARAM_PROJECT,
     SQL_MAX_BYTES = 32768
 };
-/* Events of a time that are looked up before its page is read. Where there are more, the rows are
- * walked by seq: the page is full soon once its time is reached, and only what lies before that
- * time is walked through in vain. */
+/* So many events of a time at most are looked up before its page is read. Where there are more, the
+ * rows are walked by seq: what lies before the time is then walked through in vain, but many of the
+ * rows behind that are of the time. */
 enum { TIME_LOOK_MAX = 5000 };
 /* More jobs than are named in the sentence of an ambiguous reference. */
 enum { MATCHES_MAX = 4, MATCHES_TEXT_MAX = 400 };
@@ -215,7 +214,8 @@ static int store_query_resolve(struct reader *reader, struct matches *m, struct 
     int r = query_check_scope(m->ref->scope, err);
     m->upper = upper;
     m->in_scope = in_scope;
-    for (enum step step = BY_ID; r == 0 && m->n == 0 && step < STEPS; step++)
+    const enum step end = m->ref->is_id ? BY_ID + 1 : STEPS;
+    for (enum step step = BY_ID; r == 0 && m->n == 0 && step < end; step++)
         r = match_step(reader, step, m, err);
     if (r < 0)
         return r;

@@ -299,8 +299,10 @@ struct store_read *reads_job(struct reads *rs,
 {
     struct store_read *r = read_new(rs, then);
     r->query = run_job;
-    r->ref = (struct store_job_ref){
-        .ref = own(r, ref->ref), .user = own(r, ref->user), .scope = own_scope(r, ref->scope)};
+    r->ref = (struct store_job_ref){.ref = own(r, ref->ref),
+                                    .user = own(r, ref->user),
+                                    .scope = own_scope(r, ref->scope),
+                                    .is_id = ref->is_id};
     return reads_enqueue(r);
 }
 

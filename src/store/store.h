@@ -399,6 +399,7 @@ struct store_job_ref {
     const char *ref;
     const char *user;                /* NULL = no user goes first */
     const struct store_scope *scope; /* NULL = everything */
+    bool is_id; /* ref is an id: no job is looked for that is called so or begins with it */
 };
 struct store_read *store_find_job(struct store *s,
                                   const struct store_job_ref *ref,

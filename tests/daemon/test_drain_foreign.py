@@ -84,6 +84,13 @@ def goes(a):
     until(lambda: a.node()["state"] == "offline", "it is offline")
 
 
+def manage_head(a):
+    """From now on the head is argusd's to start."""
+    head = "head: {managed: true, host: 127.0.0.1, ssh: {host: 127.0.0.1, port: 1}}"
+    a.config.write_text(a.config.read_text().replace(f"temp_dir: {a.temp}", f"temp_dir: {a.temp}, {head}"))
+    a.restart()
+
+
 def untouched(a):
     """Nothing was ever asked of Ray that would change the job of somebody else."""
     assert not [r for r in a.ray.requests() if r["method"] != "GET" and "theirs" in r["path"]]
@@ -234,11 +241,40 @@ def test_a_plan_that_stops_them_is_made_for_those_that_were_seen(a):
     assert over(a, p)["state"] == "done"
 
 
+def test_a_plan_names_all_of_them_or_is_refused(a):
+    """What is stopped with a machine is shown before, each job of it."""
+    at = place(a)
+    for i in range(1001):
+        a.ray.add_job(submission_id=f"theirs-{i}", driver_node_id=at)
+    until(lambda: len(others(a)) == 1001, "they are known")
+    for action, how in (("drain_node", {}), ("drain_node", {"stop_foreign": True}), ("remove_node", {"force": True})):
+        refused = ops_plan(a, action, status=422, node="h2", **how)
+        assert refused["code"] == "ops_too_many_foreign" and "more than 1000 jobs" in refused["detail"], refused
+    assert lives(a.raylet_process) and a.get("/v1/ops/plans")["plans"] == []
+    a.ray.add_job(submission_id="theirs-0", driver_node_id=at, status="SUCCEEDED", end_time=2)
+    until(lambda: len(others(a)) == 1000, "one is over")
+    p = ops_plan(a, "drain_node", node="h2", stop_foreign=True)
+    named = {t["thing"] for t in p["things"] if t["fate"] == "stopped"}
+    assert named == {f"foreign/theirs-{i}" for i in range(1, 1001)}
+
+
+def test_a_cluster_whose_head_is_not_argusds_does_not_go_under_them(a):
+    """Its machines alone would go, and what is said is about them and about `cluster down`."""
+    begin(a)
+    holds(a, GPU=1)
+    until(lambda: [f["ray_id"] for f in others(a)] == ["theirs"], "it is known")
+    down = a.call("POST", "/v1/clusters/default:down", {"stop_jobs": True})
+    assert down.status == 409 and down.json()["code"] == "cluster_has_foreign", down
+    assert "use node 'h2'" in down.json()["detail"] and "theirs" in down.json()["detail"], down
+    assert "argus cluster down --stop-foreign" in down.json()["hint"] and "node rm" not in down.json()["hint"], down
+    chinese = a.call("POST", "/v1/clusters/default:down", {"stop_jobs": True}, Accept_Language="zh").json()
+    assert "正在使用节点 'h2'" in chinese["detail"] and "argus cluster down --stop-foreign" in chinese["hint"], chinese
+    assert a.node()["want"] == "up" and lives(a.raylet_process)
+
+
 def test_the_head_does_not_go_under_them(a):
     """The head is argusd's to start, and no job of Ray outlives it, wherever it runs."""
-    head = "head: {managed: true, host: 127.0.0.1, ssh: {host: 127.0.0.1, port: 1}}"
-    a.config.write_text(a.config.read_text().replace(f"temp_dir: {a.temp}", f"temp_dir: {a.temp}, {head}"))
-    a.restart()
+    manage_head(a)
     begin(a, driver_node_id=place(a))
     until(lambda: [f["ray_id"] for f in others(a)] == ["theirs"], "argusd knows it")
     begin(a, driver_node_id=place(a, "h3"))

@@ -115,6 +115,9 @@ def test_the_command_line_writes_a_file_and_replaces_none_unless_told(argusd, tm
     refused = argus(argusd, "--export", str(file), code=5)
     assert "is there already: --force replaces it" in refused.stderr
     assert [json.loads(line)["seq"] for line in file.read_text().splitlines()] == expected, "it is as it was"
+    for more in ((), ("--force",)):
+        refused = argus(argusd, "--export", str(tmp_path), *more, code=2)
+        assert f"'{tmp_path}' is a directory" in refused.stderr, "no file takes its name, and --force does not help"
     argus(argusd, "--kind", "user_changed", "--export", str(file), "--csv", "--force")
     with open(file, newline="") as f:
         assert [int(row["seq"]) for row in csv.DictReader(f)] == [r["seq"] for r in rows]

@@ -13,7 +13,7 @@ import threading
 
 import pytest
 from fakeray import wait_for
-from toyhttp import PATIENCE, Server, problem, program, read_all, read_until, request, serving
+from toyhttp import PATIENCE, Server, make_certificate, problem, program, read_all, read_until, request, serving
 
 
 @pytest.fixture
@@ -199,15 +199,7 @@ def test_openapi(server):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-        + ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
-        check=True,
-        capture_output=True,
-    )
-    return cert, key
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 def test_tls(certificate):

@@ -2,11 +2,13 @@
 """Notebooks beside a fake Ray: the lease as a job, the door with an origin of its own, who may pass it, kill -9. The
 program of the lease is a small server in place of JupyterLab; test_notebooks_lab.py has a real one."""
 
+import contextlib
 import http.client
 import json
 import os
 import pathlib
 import re
+import sqlite3
 import subprocess
 import sys
 import urllib.parse
@@ -115,7 +117,6 @@ class Bed(Door):
     def __enter__(self):
         self.ray.start()
         self.door = free_port()
-        self.host = f"localhost:{self.door}"
         ports = free_port()
         more = f"{self.lines(self.door, self.keys)}ports: {{notebook: {ports}-{ports + 20}}}\n{self.more}"
         self.argusd = self.kind(self.home, self.ray.url, more=more)
@@ -268,13 +269,28 @@ def test_kill_nine_makes_one_job_and_loses_none(bed):
 
 def test_a_lease_that_is_stopped_says_how_it_ended(bed):
     """The store alone knows it, once its end is on disk."""
-    bed.start("lease")
-    page = bed.wait("READY", "lease")
+    page = bed.ready("lease")
     bed.argusd.stop_job(page["job"])
     over = bed.wait("STOPPED", "lease")
     assert over["reason"]["code"] == "notebook_job_ended" and over["job"] is None, over
     assert over["reason"]["text"] == f"its lease, job '{page['job']}', has ended: STOPPED"
     bed.gone("lease")
+
+
+@pytest.mark.parametrize("namesakes", [1, 2])
+def test_a_lease_that_is_gone_is_no_job_of_that_name(bed, namesakes):
+    """Its row is not there any more, and jobs of somebody else have its id as their name."""
+    page, gone = bed.ready("gone"), f"gone-{namesakes}"
+    for _ in range(namesakes):
+        bed.argusd.wait_over(bed.argusd.submit("echo hello", token="admin", name=gone))
+    bed.argusd.stop()
+    with contextlib.closing(sqlite3.connect(bed.argusd.state_dir / "argus.db")) as db, db:
+        db.execute("UPDATE entry SET body = replace(body, ?, ?) WHERE kind = 'notebook'", (page["job"], gone))
+    bed.argusd.start()
+    assert bed.wait("FAILED", "gone")["reason"]["text"] == f"its lease, job '{gone}', has ended"
+    bed.argusd.stop_job(page["job"])
+    bed.argusd.wait_over(page["job"])
+    assert bed.call("DELETE", "/v1/notebooks/gone").status == 200
 
 
 PREPARED = """

@@ -187,7 +187,7 @@ class Log:
     def __init__(self):
         self.said = []
 
-    def info(self, *words):
+    def info(self, *words, **_):
         self.said.append(words)
 
     warning = info
@@ -322,6 +322,21 @@ def test_a_kernel_with_other_ports_is_heard_again(record, monkeypatch):
     assert texts(run.outputs.outputs()) == ["again"] and made.log.said == []
     made.joined(Page("page"))
     assert len(kernel.made) == 2
+
+
+def test_a_kernel_that_cannot_be_heard_keeps_no_other_from_its_file(record, monkeypatch):
+    made, looked = recorder(record, monkeypatch, {}), []
+    made.at_work, made.make_room, made.kernels = False, lambda: None, {"broken": None, "k": None}
+
+    async def look(kernel_id, runs):
+        looked.append(kernel_id)
+        if kernel_id == "broken":
+            raise OSError("there is no such port")
+
+    made.look = look
+    asyncio.run(made.tick())
+    assert looked == ["broken", "k"] and not made.at_work
+    assert [words[1] for words in made.log.said] == ["broken"]
 
 
 def message(kind, parent, **content):

@@ -11,13 +11,12 @@ import signal
 import socket
 import ssl
 import struct
-import subprocess
 import threading
 import time
 
 import pytest
 from fakeray import wait_for
-from toyhttp import PATIENCE, Server, problem, program, read_all, read_until, request
+from toyhttp import PATIENCE, Server, make_certificate, problem, program, read_all, read_until, request
 
 TOKEN = "Authorization: Bearer good"
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -799,28 +798,7 @@ def test_closing_with_everything_open():
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl here to make a certificate")
 def test_websocket_over_tls(tmp_path):
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=localhost",
-            "-keyout",
-            key,
-            "-out",
-            cert,
-        ],
-        check=True,
-        capture_output=True,
-    )
-    key.chmod(0o600)
+    cert, key = make_certificate(tmp_path)
     context = ssl.create_default_context(cafile=cert)
     context.check_hostname = False
     behind = Behind(echo_bytes)

@@ -437,20 +437,29 @@ def test_what_was_put_right_is_listed(tmp_path):
         check_command(a)
 
 
+@contextlib.contextmanager
+def held_remedies(home):
+    """No remedy acts meanwhile. Those that wait for it go on afterwards, whatever becomes of the test."""
+    hold = home / "hold"
+    hold.write_text("")
+    try:
+        yield
+    finally:
+        hold.unlink()
+
+
 @needs_argusd
 def test_an_act_that_a_restart_cut_off_is_broken_off(tmp_path):
     with mender(tmp_path) as (a, mark):
         over = a.submit("true")
         a.wait_over(over)
-        (tmp_path / "hold").write_text("")
-        with process(ARGUS_MARK=mark, ARGUS_JOB_ID=over) as stray:
+        with process(ARGUS_MARK=mark, ARGUS_JOB_ID=over) as stray, held_remedies(tmp_path):
             a.in_from_now(**{over: 1})
             until(lambda: a.asked("remedycall.sh"), "it has begun")
             (act,) = a.acts()
             assert (act["outcome"], act["ended_at"], act["found"]) == ("under_way", None, None), act
             a.restart()
             assert a.acts()[-1]["outcome"] == "broken_off" and lives(stray)
-            (tmp_path / "hold").unlink()
 
 
 @needs_argusd

@@ -27,6 +27,19 @@ def program():
     return found
 
 
+def make_certificate(folder):
+    """(certificate, key) of this machine, signed by itself."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+        + ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+        check=True,
+        capture_output=True,
+    )
+    key.chmod(0o600)
+    return cert, key
+
+
 class Server:
     def __init__(self, *args):
         self.process = subprocess.Popen([program(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

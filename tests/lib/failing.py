@@ -215,23 +215,12 @@ FAULTS = table(
     Fault("disk_full", "save.py", ("disk_full",), said="No space left on device", exit=("exit", 1)),
     Fault("flood", "flood.py", ("user_code_error",), said="RuntimeError: the end of the flood", exit=("exit", 1)),
     Fault(
-        "host_oom_by_ray",
-        "hoards.py",
-        ("host_oom",),
-        exit=("exit", 1),
-        on=("host_oom",),
-        restarts=True,
+        "host_oom_by_ray", "hoards.py", ("host_oom",), exit=("exit", 1), on=("host_oom",), restarts=True,
         keys={"pool": "node-1"},
-    ),
+    ),  # fmt: skip
     Fault("host_oom_by_kernel", "hoards.py", ("host_oom",), exit=("exit", 1), keys={"pool": "node-2"}),
     Fault(
-        "rank_killed",
-        "ranks.py",
-        ("actor_died",),
-        said="died",
-        exit=("exit", 1),
-        on=("actor_died",),
-        restarts=True,
+        "rank_killed", "ranks.py", ("actor_died",), said="died", exit=("exit", 1), on=("actor_died",), restarts=True,
         kill="rank",
     ),  # fmt: skip
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notebooks of an argusd: asked for by its API, opened at its door, and cells run in them by a kernel's own protocol.
 
-class Bed(Door): ...                             has argusd, python, door and host
+class Bed(Door): ...                             has argusd, python and door
 bed.ready("main")                                alice's, once it is READY
 cookie, to = bed.enter("main")
 with bed.kernel("main", "a.ipynb") as kernel:    in the environment that lab_environment() finds
@@ -121,8 +121,8 @@ class Kernel:
 
 
 class Door:
-    """Whoever is one has argusd, python (which runs the program of the lease), and where the door listens: door, its
-    port, and host, the name by which people know it. Without a token it is alice who asks."""
+    """A subclass sets argusd, python (which runs the program of the lease) and door, the port that it listens at.
+    Without a token it is alice who asks."""
 
     patience = PATIENCE
 
@@ -130,6 +130,11 @@ class Door:
     def lines(port, keys=""):
         """The door as argus.yaml has it."""
         return f"notebooks: {{listen: '127.0.0.1:{port}', url: 'http://localhost:{port}'{keys}}}\n"
+
+    @property
+    def host(self):
+        """By which people know the door."""
+        return f"localhost:{self.door}"
 
     def call(self, method, path, body=None, token="user"):
         return self.argusd.call(method, path, body, token=token)

@@ -20,6 +20,7 @@ import pytest
 from barestage import BareStage
 from fakeray import wait_for
 from raybed import BEDS
+from rayprocs import named, of_ray
 from stage import open_stage
 
 from argusd import until
@@ -96,14 +97,12 @@ class Held:
 
 def pids(stage, host, name):
     """Of all processes of that host with this name."""
-    out = stage.bed.on(host, "sh", "-c", f"grep -lx {name} /proc/[0-9]*/comm 2>/dev/null || true")
-    return [line.split("/")[2] for line in out.split()]
+    return [pid for _, pid in named(stage.bed, [host], name)]
 
 
 def dashboard(stage):
     """The process of the head, and not those that it started."""
-    out = stage.bed.on("h1", "sh", "-c", "grep -l '[d]ashboard/dashboard.py' /proc/[0-9]*/cmdline 2>/dev/null || true")
-    return out.split()[0].split("/")[2]
+    return of_ray(stage.bed, ["h1"], "dashboard")[0][1]
 
 
 def raylet(stage, node):

@@ -48,7 +48,6 @@ class Bed(Door):
 
     def __init__(self, stage, python):
         self.argusd, self.python, self.door = stage, str(python), stage.door
-        self.host = f"localhost:{self.door}"
 
     def file(self, name):
         return self.argusd.root / "users/alice" / name

@@ -75,8 +75,8 @@ def code_of(stage, module, text):
     return str(home)
 
 
-def leases_of(page):
-    return [r for v in page["versions"] for r in v["replicas"]]
+def leases_of(page, version=None):
+    return [r for v in page["versions"] if version in (None, v["n"]) for r in v["replicas"]]
 
 
 def app_of(page, version, replica):
@@ -109,9 +109,7 @@ def key(stage):
 def ask(stage, page, path, body=None, gate=True, version=None, timeout=60):
     """As argusd's proxy asks: the machine of a replica, its route, the key. (status, text)."""
     n = version or page["current"]
-    (replica, *_) = [
-        r for v in page["versions"] if v["n"] == n for r in v["replicas"] if r["state"] in ("READY", "LEAVING")
-    ]
+    (replica, *_) = [r for r in leases_of(page, n) if r["state"] in ("READY", "LEAVING")]
     app = app_of(page, n, replica)
     ip = stage.bed.ips[HOSTS[replica["node"]]]
     connection = http.client.HTTPConnection(ip, 8000, timeout=timeout)
@@ -304,17 +302,17 @@ def test_what_is_killed_comes_back(stage, model):
     stage.bed.on(host, "kill", "-9", pid)
     wait_for(lambda: (replica_pid(stage, "tiny-v1") or (0, pid))[1] != pid, "Ray has started it again", 120)
     ready(stage, "tiny", 1, replicas=2)
-    jobs = {r["job"] for v in page["versions"] for r in v["replicas"]}
+    jobs = {r["job"] for r in leases_of(page)}
     stage.kill9()
     stage.start()
     again = ready(stage, "tiny", 1, replicas=2)
-    assert {r["job"] for v in again["versions"] for r in v["replicas"]} == jobs  # nothing was deployed twice
+    assert {r["job"] for r in leases_of(again)} == jobs  # nothing was deployed twice
     assert json.loads(chat(stage, again))["choices"]
     # A machine goes: what was there is leased elsewhere.
-    left = [r["node"] for v in again["versions"] if v["n"] == 1 for r in v["replicas"]][0]
+    left = leases_of(again, 1)[0]["node"]
     stage.argus("node", "drain", left, "--deadline", "1s", "--then", "restart")
     wait_for(
-        lambda: all(r["node"] != left for v in page_of(stage, "tiny")["versions"] for r in v["replicas"]),
+        lambda: all(r["node"] != left for r in leases_of(page_of(stage, "tiny"))),
         "no replica is on the drained machine",
         240,
     )
@@ -406,7 +404,7 @@ def test_replicas_share_a_gpu(stage, model):
     """Two halves of one GPU answer side by side, a third one waits until one of them goes."""
 
     def leases(name):
-        return [stage.job(r["job"]) for v in page_of(stage, name)["versions"] for r in v["replicas"] if r["job"]]
+        return [stage.job(r["job"]) for r in leases_of(page_of(stage, name)) if r["job"]]
 
     halves = ("half-a", "half-b")
     for name in halves:

@@ -166,22 +166,6 @@ static void print_times(const struct page *p)
     time_line(p, "say_l_deadline", "deadline");
 }
 
-/* "w1 (0 1), w2": the nodes of an attempt with the GPUs that it held there. Where out is full, the
- * text is cut. */
-static void jobpage_add_places(struct buf *out, const json_t *attempt)
-{
-    size_t i, k;
-    const json_t *node, *gpu;
-    json_array_foreach (json_get_array(attempt, "nodes"), i, node) {
-        const json_t *gpus = json_get_array(node, "gpu_ids");
-        (void)buf_addf(out, "%s%s", i ? ", " : "", member_str(node, "name"));
-        json_array_foreach (gpus, k, gpu)
-            (void)buf_addf(out, "%s%" PRId64, k ? " " : " (", (int64_t)json_integer_value(gpu));
-        if (json_array_size(gpus))
-            (void)buf_adds(out, ")");
-    }
-}
-
 /* How long an attempt waited until Ray had it, and where it was put. Nobody kept that of attempts
  * of an older argusd: what is not known is left out. */
 static void print_attempt_place(const struct page *p, const json_t *attempt)
@@ -198,7 +182,7 @@ static void print_attempt_place(const struct page *p, const json_t *attempt)
     const char *spans[] = {when_lasted(p->w, from, to, lasted)};
     if (from)
         msg_fill(lang, "say_attempt_waited", spans, waited, sizeof(waited));
-    jobpage_add_places(&places, attempt);
+    jobview_add_places(&places, json_get_array(attempt, "nodes"), " (", " ");
     const char *names[] = {buf_str(&places)};
     on[0] = 0;
     if (places.len)

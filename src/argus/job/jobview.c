@@ -130,6 +130,20 @@ char *jobview_nodes(const json_t *job)
     return buf_take(&b);
 }
 
+void jobview_add_places(struct buf *out, const json_t *nodes, const char *open, const char *between)
+{
+    size_t i, k;
+    const json_t *node, *gpu;
+    json_array_foreach (nodes, i, node) {
+        const json_t *gpus = json_get_array(node, "gpu_ids");
+        (void)buf_addf(out, "%s%s", i ? ", " : "", member_str(node, "name"));
+        json_array_foreach (gpus, k, gpu)
+            (void)buf_addf(out, "%s%" PRId64, k ? between : open, (int64_t)json_integer_value(gpu));
+        if (json_array_size(gpus))
+            (void)buf_addc(out, ')');
+    }
+}
+
 const char *jobview_eta(const json_t *job, const struct when *w, char *out, size_t size)
 {
     const json_t *eta = json_get_object(job, "eta");

@@ -18,6 +18,12 @@ char *jobview_state(const json_t *job);  /* "RUNNING,UNKNOWN" */
 char *jobview_gang(const json_t *job);   /* "2×4" */
 char *jobview_reason(const json_t *job); /* its sentence, else its code, else "" */
 char *jobview_nodes(const json_t *job);  /* "w1,w2", "" when not known */
+/* "w1 (0 1), w2" with " (" and " ": nodes with the GPUs that are held on each. Where out is full,
+ * the text is cut. */
+void jobview_add_places(struct buf *out,
+                        const json_t *nodes,
+                        const char *open,
+                        const char *between);
 /* The job's "eta": "5m/2h", P50 and P90; with utc the times; "" when it is not known. Returns
  * out. */
 const char *jobview_eta(const json_t *job, const struct when *w, char *out, size_t size);

@@ -3,7 +3,6 @@
  * is talk. Members that the server does not give are left out. See planview.h. */
 #include "argus/job/planview.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,17 +47,7 @@ static void talk_spec(struct cli *cli, const json_t *answer)
 static void talk_placement(struct cli *cli, const json_t *placement)
 {
     struct buf b = BUF_INIT(TALK_MAX);
-    size_t i, k;
-    json_t *node, *gpu;
-    json_array_foreach (json_get_array(placement, "nodes"), i, node) {
-        (void)buf_addf(&b, "%s%s", i ? ", " : "", member_str(node, "name")); /* a full one is cut */
-        const json_t *gpus = json_get_array(node, "gpu_ids");
-        json_array_foreach (gpus, k, gpu)
-            (void)buf_addf(&b, "%s%" JSON_INTEGER_FORMAT, k ? "," : " (GPU ",
-                           json_integer_value(gpu));
-        if (json_array_size(gpus))
-            (void)buf_addc(&b, ')');
-    }
+    jobview_add_places(&b, json_get_array(placement, "nodes"), " (GPU ", ",");
     cli_talk(cli, "would start now on %s", buf_str(&b));
     buf_release(&b);
 }

@@ -14,14 +14,14 @@
 #include "base/str.h"
 
 /* A server that restarts is back within these tries (about 8 s). */
-enum { SUBMIT_TRIES = 5, KEY_BYTES = 16 };
+enum { SUBMIT_TRIES = 5 };
 
 static void submission_begin(struct submission *s, const char *name)
 {
     *s = (struct submission){
         .name = name, .text = BUF_INIT(SUBMISSION_MAX), .sent = BUF_INIT(SUBMISSION_MAX)};
     hash_init();
-    (void)random_hex(KEY_BYTES, s->key);
+    (void)random_hex(s->key);
 }
 
 int submission_compose(struct submission *s, const char *name, const char *text, struct err *err)

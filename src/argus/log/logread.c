@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* logread.c - a log piece by piece, for servers that limit one answer; see logread.h. */
 #include "argus/log/logread.h"
-#include "base/message.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,12 +30,10 @@ static int logread_read_piece(struct cli *cli,
     struct request request = {.path = path, .accept = "application/octet-stream"};
     _cleanup_(transfer_freep) struct transfer *t =
         transfer_start(cli->client, &request, logread_on_bytes, sink);
-    while (!transfer_is_done(t)) {
-        int r = client_turn(cli->client, 1000);
-        if (r < 0)
-            return message_refuse(err, r, "cli_interrupted", MESSAGE_NO_ARGS);
-    }
-    int r = transfer_result(t, err);
+    int r = transfer_wait(cli->client, t, err);
+    if (r < 0)
+        return r;
+    r = transfer_result(t, err);
     if (r >= 0)
         r = response_error(transfer_response(t), err);
     *ret_size = transfer_response(t)->log_size;

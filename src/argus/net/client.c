@@ -365,6 +365,16 @@ int client_pause(struct client *c, int milliseconds)
     return poll(&wake, c->wake_fd >= 0, milliseconds) > 0 ? -EINTR : 0;
 }
 
+int transfer_wait(struct client *c, const struct transfer *t, struct err *err)
+{
+    while (!transfer_is_done(t)) {
+        int r = client_turn(c, 1000);
+        if (r < 0)
+            return message_refuse(err, r, "cli_interrupted", MESSAGE_NO_ARGS);
+    }
+    return 0;
+}
+
 /* ---- whole answers ---- */
 
 static int call_once(struct client *c,
@@ -373,12 +383,9 @@ static int call_once(struct client *c,
                      struct err *err)
 {
     _cleanup_(transfer_freep) struct transfer *t = transfer_start(c, request, NULL, NULL);
-    while (!transfer_is_done(t)) {
-        int r = client_turn(c, 1000);
-        if (r < 0)
-            return message_refuse(err, r, "cli_interrupted", MESSAGE_NO_ARGS);
-    }
-    int r = transfer_result(t, err);
+    int r = transfer_wait(c, t, err);
+    if (r == 0)
+        r = transfer_result(t, err);
     if (r < 0)
         return r;
     *ret = t->response; /* moved */

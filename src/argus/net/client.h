@@ -106,6 +106,8 @@ struct response *transfer_response(struct transfer *t); /* borrowed */
 
 /* Let the transfers go on until something happened or the time is over. 0 or -EINTR. */
 must_check int client_turn(struct client *c, int timeout_ms);
+/* The same until t is done, whatever its end; see transfer_result(). 0 or -EINTR. */
+must_check int transfer_wait(struct client *c, const struct transfer *t, struct err *err);
 
 /* ---- addresses ---- */
 

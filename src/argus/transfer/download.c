@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -34,29 +35,35 @@ static int download_run(struct cli *cli, const struct download_ask *ask, int fd,
     const struct request request = {.path = ask->path, .accept = ask->accept};
     _cleanup_(transfer_freep) struct transfer *t =
         transfer_start(cli->client, &request, download_on_bytes, &d);
-    while (!transfer_is_done(t))
-        if (client_turn(cli->client, 1000) < 0)
-            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
+    int r = transfer_wait(cli->client, t, err);
+    if (r < 0)
+        return r;
     if (d.write_error)
         return message_refuse(err, ERR_INTERNAL, "cli_no_write",
                               MESSAGE_ARGS(MESSAGE_STR("why", strerror(d.write_error))));
-    int r = transfer_result(t, err);
+    r = transfer_result(t, err);
     if (r == 0)
         r = response_error(transfer_response(t), err);
-    /* None of argusd's: a proxy that sends elsewhere, say. Nothing of it was written. */
+    /* Not an answer of argusd: a proxy may send elsewhere. */
     return r == 0 && transfer_status(t) != 200
                ? message_refuse(err, ERR_INTERNAL, "cli_no_argusd",
                                 MESSAGE_ARGS(MESSAGE_STR("server", cli->settings.server)))
                : r;
 }
 
-int download_check_name(const char *to, struct err *err)
+int download_check_name(const char *to, bool replace, struct err *err)
 {
+    struct stat st;
     bool is_there = false;
     int r = file_look_for(to, &is_there, err);
-    return r == 0 && is_there ? message_refuse(err, ERR_REFUSED, "cli_is_there",
-                                               MESSAGE_ARGS(MESSAGE_STR("path", to)))
-                              : r;
+    if (r < 0 || !is_there)
+        return r;
+    if (lstat(to, &st) == 0 && S_ISDIR(st.st_mode))
+        return message_refuse(err, ERR_USAGE, "cli_name_there",
+                              MESSAGE_ARGS(MESSAGE_STR("path", to)));
+    return replace ? 0
+                   : message_refuse(err, ERR_REFUSED, "cli_is_there",
+                                    MESSAGE_ARGS(MESSAGE_STR("path", to)));
 }
 
 int download_keep(int fd, const char *part, const char *to, struct err *err)
@@ -77,7 +84,7 @@ static int download_to_name(struct cli *cli, const struct download_ask *ask, str
     const char *slash = strrchr(ask->to, '/'), *name = slash ? slash + 1 : ask->to;
     _cleanup_(freep) char *part =
         xasprintf("%.*s.%.200s.%d.part", (int)(name - ask->to), ask->to, name, (int)getpid());
-    int r = ask->replace ? 0 : download_check_name(ask->to, err);
+    int r = download_check_name(ask->to, ask->replace, err);
     if (r < 0)
         return r;
     _cleanup_(closep) int fd =
@@ -87,8 +94,8 @@ static int download_to_name(struct cli *cli, const struct download_ask *ask, str
             err, ERR_USAGE, "disk_no_write",
             MESSAGE_ARGS(MESSAGE_STR("path", ask->to), MESSAGE_STR("why", strerror(errno))));
     r = download_run(cli, ask, fd, err);
-    if (r == 0 && !ask->replace)
-        r = download_check_name(ask->to, err); /* it may have come meanwhile */
+    if (r == 0)
+        r = download_check_name(ask->to, ask->replace, err); /* it may have come meanwhile */
     if (r == 0)
         r = download_keep(fd, part, ask->to, err);
     if (r < 0)

@@ -12,11 +12,12 @@ struct download_ask {
     bool replace;       /* a file that is there */
 };
 
-/* The whole answer to one GET. Where it breaks off, or the caller's Ctrl-C is caught, nothing
- * stays. ERR_REFUSED: the file is there and may not be replaced. */
+/* The whole answer to one GET. Where it breaks off, or the caller's Ctrl-C is caught, no file
+ * stays; what stdout was given is out. ERR_USAGE, ERR_REFUSED: see download_check_name(). */
 must_check int download_file(struct cli *cli, const struct download_ask *ask, struct err *err);
 
-/* ERR_REFUSED: there is a file, directory or link of this name. */
-must_check int download_check_name(const char *to, struct err *err);
+/* May a file get this name? ERR_USAGE: it is a directory's; ERR_REFUSED: a file or a link has it
+ * and may not be replaced. */
+must_check int download_check_name(const char *to, bool replace, struct err *err);
 /* What was written to fd, the file `part`, is on disk and gets its name. */
 must_check int download_keep(int fd, const char *part, const char *to, struct err *err);

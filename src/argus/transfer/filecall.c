@@ -131,9 +131,9 @@ static int get_part(struct getting *g, struct err *err)
         transfer_start(g->cli->client, &request, filecall_on_bytes, g);
     g->t = t;
     g->status = g->write_error = 0;
-    while (!transfer_is_done(t))
-        if (client_turn(g->cli->client, 1000) < 0)
-            return message_refuse(err, -EINTR, "cli_interrupted", MESSAGE_NO_ARGS);
+    r = transfer_wait(g->cli->client, t, err);
+    if (r < 0)
+        return r;
     if (g->write_error)
         return message_refuse(err, ERR_INTERNAL, "cli_no_write",
                               MESSAGE_ARGS(MESSAGE_STR("why", strerror(g->write_error))));
@@ -202,7 +202,7 @@ static int to_file(struct getting *g, const char *to, unsigned flags, struct err
     _cleanup_(freep) char *bare = xstrndup(g->etag + 1, strcspn(g->etag + 1, "\"/"));
     _cleanup_(freep) char *part =
         xasprintf("%.*s.%.120s.%.60s.part", (int)(name - to), to, name, bare);
-    int r = flags & FILECALL_FORCE ? 0 : download_check_name(to, err);
+    int r = download_check_name(to, flags & FILECALL_FORCE, err);
     if (r == 0)
         r = open_part(g, part, err);
     if (r == 0) {

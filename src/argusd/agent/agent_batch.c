@@ -239,7 +239,7 @@ static void put_events(struct agent *g,
 static void new_id(char ret[static AGENT_ID_MAX])
 {
     char hex[2 * 12 + 1];
-    text_printf_to(ret, AGENT_ID_MAX, "agt_%s", random_hex(12, hex));
+    text_printf_to(ret, AGENT_ID_MAX, "agt_%s", random_hex(hex));
 }
 
 bool agent_batch_make(struct agent *g,

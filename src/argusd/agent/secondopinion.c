@@ -275,7 +275,7 @@ static void second_begin(struct secondopinion *s, const struct store_event *e, i
                                  .job = xstrdup(e->job),
                                  .is_there = true};
     second_save(s); /* it was looked at, whatever comes of it */
-    struct store_job_ref ref = {.ref = s->now.job};
+    struct store_job_ref ref = {.ref = s->now.job, .is_id = true};
     s->read = store_find_job(s->a->store, &ref, &then);
 }
 

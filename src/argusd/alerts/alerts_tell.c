@@ -20,7 +20,7 @@ enum { ALERT_SAID_MAX = 4096 };
 void alerts_new_id(char id[static DELIVERY_ID_MAX])
 {
     char hex[2 * 12 + 1];
-    text_printf_to(id, DELIVERY_ID_MAX, "msg_%s", random_hex(12, hex));
+    text_printf_to(id, DELIVERY_ID_MAX, "msg_%s", random_hex(hex));
 }
 
 enum telling_state alerts_has_room(const struct alerts *as, const struct delivery_form *form)

@@ -554,7 +554,7 @@ static struct archived *archived_new(const struct archives *as,
     x->dir = as->p.settings->archive_dir
                  ? xstrdup(as->p.settings->archive_dir)
                  : xasprintf("%s/argus/archive", as->p.settings->shared_root);
-    (void)random_hex(JOBARCHIVE_TOKEN_BYTES, x->token);
+    (void)random_hex(x->token);
     archived_set_path(x);
     return x;
 }

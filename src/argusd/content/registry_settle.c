@@ -273,7 +273,7 @@ static void found_job(const struct store_result *r, void *arg)
 static void registry_settle_look_up(struct registry *rg, struct registry_entry *e)
 {
     struct lookup *k = xcalloc(1, sizeof(*k));
-    struct store_job_ref ref = {.ref = e->job};
+    struct store_job_ref ref = {.ref = e->job, .is_id = true};
     struct store_then then = {.done = found_job, .arg = k};
     *k = (struct lookup){rg, e};
     e->busy = true;

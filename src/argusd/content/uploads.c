@@ -456,7 +456,7 @@ int uploads_add(struct uploads *us,
         return r;
     struct upload *u = xcalloc(1, sizeof(*u));
     u->id[0] = 'u';
-    (void)random_hex(10, u->id + 1);
+    (void)random_hex_to(u->id + 1, 10);
     u->user = xstrdup(w->user);
     u->name = xstrdup(w->name);
     u->bytes = w->bytes;

@@ -268,7 +268,7 @@ static void lineage_look_up(struct search *x)
         lineage_take(x, l->job, &l->extra);
         return;
     }
-    struct store_job_ref ref = {.ref = x->id};
+    struct store_job_ref ref = {.ref = x->id, .is_id = true};
     struct store_then then = {.done = lineage_on_found, .arg = x};
     if (!store_find_job(x->im->store, &ref, &then)) {
         log_debug("registry", "the store is closing job=%s", x->id);

@@ -7,10 +7,15 @@
  * where nothing was saved or nothing is told of steps. */
 #include "argusd/kit/jobrisk.h"
 
+#include <assert.h>
+
 #include "argusd/jobs/unsaved.h"
 #include "base/str.h"
 
-static const char *const fate_words[] = {"ends_before", "stopped", "restarted", "waited_for", NULL};
+const char *const jobrisk_fate_words[] = {"ends_before", "stopped", "restarted", "waited_for",
+                                          NULL};
+static_assert(array_len(jobrisk_fate_words) == FATE_WAITED_FOR + 2,
+              "jobrisk_fate_words has a word for each fate");
 
 #define OF_JOB(key, ftype, member, ...) FIELD_AT(jobrisk, key, ftype, member, __VA_ARGS__)
 static const struct field job_rows[] = {
@@ -30,7 +35,7 @@ static const struct field job_rows[] = {
     OF_JOB("fate",
            FIELD_ENUM,
            fate,
-           .names = fate_words,
+           .names = jobrisk_fate_words,
            .doc = "what becomes of it, if it ends as expected"),
     OF_JOB("at_risk_gpu_hours",
            FIELD_REAL,
@@ -75,6 +80,11 @@ static void jobrisk_ends(const struct api *a, const char *job, struct jobrisk *r
     p90 = p90 && limit && limit < p90 ? limit : p90;
     ret->ends_at = jobrisk_wall(a, p50);
     ret->ends_late_at = jobrisk_wall(a, p90);
+}
+
+enum jobrisk_fate jobrisk_fate_of_others(bool stops)
+{
+    return stops ? FATE_STOPPED : FATE_WAITED_FOR;
 }
 
 static int jobrisk_fate(const struct jobrisk_ask *ask, usec_t ends_at)

@@ -47,9 +47,7 @@ void removal_add(struct removal *r, const struct removal_user *user, bool sees)
         r->hidden++;
         return;
     }
-    struct removal_user *v = xrealloc(r->users.v, r->users.n + 1, sizeof(*v));
-    v[r->users.n] = *user;
-    r->users = (struct field_list){.v = v, .n = r->users.n + 1};
+    field_list_add(&r->users, user, sizeof(*user));
 }
 
 /* As this user sees the registry; p holds his name for ret. False: he is disabled or gone, and

@@ -6,7 +6,6 @@
 #include "argusd/kit/stopplan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "argusd/checkpoints/checkpoints.h"
 #include "argusd/kit/jobrisk.h"
@@ -93,8 +92,7 @@ static void stopplan_add(struct stopplan *p,
         p->hidden++;
         return;
     }
-    list->v = xrealloc(list->v, list->n + 1, size);
-    memcpy((char *)list->v + list->n++ * size, item, size);
+    field_list_add(list, item, size);
 }
 
 void stopplan_add_step(struct stopplan *p, const struct stopplan_step *step, bool sees)

@@ -306,7 +306,7 @@ struct drytrial *drytrial_begin(struct drytrials *ds,
         return NULL;
     struct drytrial *d = xcalloc(1, sizeof(*d));
     *d = (struct drytrial){.next = ds->all, .ds = ds, .cb = cb, .arg = arg, .began = clock_mono()};
-    d->id = xasprintf(PREFIX "%s", random_hex(6, hex));
+    d->id = xasprintf(PREFIX "%s", random_hex(hex));
     d->pool = xstrdup(job->pool);
     d->needs = xstrdup(needs);
     d->plan = (struct trialplan){.settings = plan->settings,

@@ -565,7 +565,8 @@ static void look_at_end(struct tail *t)
     }
     t->asking = true;
     struct store_then then = {.done = tails_on_job_row, .arg = t};
-    (void)store_find_job(t->tails->p.store, &(struct store_job_ref){.ref = t->job}, &then);
+    struct store_job_ref ref = {.ref = t->job, .is_id = true};
+    (void)store_find_job(t->tails->p.store, &ref, &then);
 }
 
 /* ---- the tick ---- */

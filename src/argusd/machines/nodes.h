@@ -115,8 +115,8 @@ must_check int nodes_drain(struct noderun *nr,
                            struct err *err);
 must_check int nodes_undrain(struct noderun *nr, const char *actor, struct err *err);
 enum nodes_remove_flags {
-    NODES_REMOVE_FORCED = 1 << 0, /* its jobs end with it, and its machine need not answer */
-    NODES_REMOVE_STOP_FOREIGN = 1 << 1,
+    NODES_REMOVE_FORCED = 1 << 0,       /* its jobs end with it, and its machine need not answer */
+    NODES_REMOVE_STOP_FOREIGN = 1 << 1, /* jobs of others, too; what a drain said is over */
 };
 /* ERR_CONFLICT names the jobs that run on it, unless forced: then only those of others are waited
  * for. */
@@ -131,8 +131,12 @@ struct nodes_holder {
 };
 /* nr NULL: on all machines, those that nobody registered too. free() it. */
 struct nodes_holder *nodes_holders(const struct nodes *ns, const struct noderun *nr, size_t *ret_n);
-/* Their ids in Ray, comma-separated, at most a few; "" = none, or none that argusd knows. */
-void nodes_holders_names(const struct nodes *ns, const struct noderun *nr, char *ret, size_t size);
+/* How many they are. ret: their ids in Ray, comma-separated, at most a few; "" = none, or none that
+ * argusd knows. */
+size_t nodes_holders_names(const struct nodes *ns,
+                           const struct noderun *nr,
+                           char *ret,
+                           size_t size);
 
 /* Look at the machine now. The callback comes once, unless taken back or the node is removed:
  * node_findings() has what was found. With accept_key whatever host key it shows is pinned. */

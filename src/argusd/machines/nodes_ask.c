@@ -199,16 +199,17 @@ int nodes_undrain(struct noderun *nr, const char *actor, struct err *err)
     return 0;
 }
 
-/* A raylet of ours that others use. */
+/* Do others use a raylet of ours there? ret: their names. */
+static bool nodes_ask_holders(const struct noderun *nr, char *ret, size_t size)
+{
+    return nr->row->may_run && nodes_holders_names(nr->nodes, nr, ret, size);
+}
+
 static int refuse_holders(const struct noderun *nr, struct err *err)
 {
     char jobs[200];
-    size_t n = 0;
-    if (nr->row->may_run)
-        free(nodes_holders(nr->nodes, nr, &n));
-    if (!n)
+    if (!nodes_ask_holders(nr, jobs, sizeof(jobs)))
         return 0;
-    nodes_holders_names(nr->nodes, nr, jobs, sizeof(jobs));
     return message_refuse(
         err, ERR_CONFLICT, "node_has_foreign",
         MESSAGE_ARGS(MESSAGE_STR("name", nr->row->spec.name), MESSAGE_STR("jobs", jobs)));
@@ -314,20 +315,20 @@ int nodes_up(struct nodes *ns, const char *actor, struct err *err)
 int nodes_check_down(const struct nodes *ns, bool stop_foreign, struct err *err)
 {
     char jobs[200];
-    size_t n = 0;
     if (stop_foreign)
         return 0;
     if (!ns->p.settings->head_managed) {
-        int r = 0;
-        for (size_t i = 0; r == 0 && i < ns->n; i++)
-            r = refuse_holders(ns->v[i], err);
-        return r;
+        for (size_t i = 0; i < ns->n; i++)
+            if (nodes_ask_holders(ns->v[i], jobs, sizeof(jobs)))
+                return message_refuse(err, ERR_CONFLICT, "cluster_has_foreign",
+                                      MESSAGE_ARGS(MESSAGE_STR("name", ns->v[i]->row->spec.name),
+                                                   MESSAGE_STR("jobs", jobs)));
+        return 0;
     }
-    free(nodes_holders(ns, NULL, &n));
-    nodes_holders_names(ns, NULL, jobs, sizeof(jobs));
-    return n ? message_refuse(err, ERR_CONFLICT, "cluster_has_foreign",
-                              MESSAGE_ARGS(MESSAGE_STR("jobs", jobs)))
-             : 0;
+    if (!nodes_holders_names(ns, NULL, jobs, sizeof(jobs)))
+        return 0;
+    return message_refuse(err, ERR_CONFLICT, "cluster_has_foreign",
+                          MESSAGE_ARGS(MESSAGE_STR("jobs", jobs)));
 }
 
 int nodes_down(struct nodes *ns,

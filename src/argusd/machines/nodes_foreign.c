@@ -241,7 +241,7 @@ void nodes_tell_vacancy(struct noderun *nr, enum vacancy v)
     (void)nodes_change(nr, &e, "argusd"); /* once */
 }
 
-void nodes_holders_names(const struct nodes *ns, const struct noderun *nr, char *ret, size_t size)
+size_t nodes_holders_names(const struct nodes *ns, const struct noderun *nr, char *ret, size_t size)
 {
     size_t n, len = 0, named = 0;
     struct nodes_holder *v = nodes_holders(ns, nr, &n);
@@ -255,4 +255,5 @@ void nodes_holders_names(const struct nodes *ns, const struct noderun *nr, char 
     if (n > named && named && len < size)
         text_copy_to(ret + len, size - len, ", …");
     free(v);
+    return n;
 }

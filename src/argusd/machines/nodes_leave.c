@@ -54,7 +54,7 @@ void nodes_begin_fence(struct noderun *nr)
     nodes_leave_begin_stop(nr, OP_FENCE);
 }
 
-/* The head goes when none of its workers is left. */
+/* The head goes when none of its workers is left. Whoever is waited for becomes the reason. */
 static bool may_stop(struct noderun *nr)
 {
     const struct nodes *ns = nr->nodes;

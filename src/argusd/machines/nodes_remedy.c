@@ -161,7 +161,7 @@ static void remedy_find_stray(struct noderun *nr)
         nr->heal.n--;
     if (!nr->heal.n)
         return;
-    const struct store_job_ref ref = {.ref = nr->heal.suspects[nr->heal.n - 1].id};
+    const struct store_job_ref ref = {.ref = nr->heal.suspects[nr->heal.n - 1].id, .is_id = true};
     nr->heal.read = store_find_job(ns->p.store, &ref, &then);
     if (!nr->heal.read)
         nr->heal.n = 0; /* the store is closing */

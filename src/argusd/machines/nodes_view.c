@@ -66,7 +66,8 @@ static const struct field drain_rows[] = {
              "stop_foreign",
              FIELD_BOOL,
              stop_foreign,
-             .doc = "jobs that Argus did not submit are not waited for, but stopped with it"),
+             .doc =
+                 "jobs that Argus did not submit are not waited for, but stopped with the machine"),
 };
 const struct field_table nodes_drain_table = FIELD_TABLE("NodeDrain", drain_rows, drain_page);
 

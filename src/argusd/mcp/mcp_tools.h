@@ -12,8 +12,8 @@ enum mcp_tool_flags {
     MCP_TOOL_DESTROYS = 1 << 1, /* what it does is not taken back */
     /* What it finds is in words of admins and of Argus: the answer has structuredContent, too. Of
      * any other tool it may have words of a job or of who submitted it: they leave inside of the
-     * fence alone, not a second time and bare. No tool declares an outputSchema, with which clients
-     * would insist on it. */
+     * fence alone, not a second time and bare; so does the sentence of a refusal, with every tool.
+     * No tool declares an outputSchema, with which clients would insist on it. */
     MCP_TOOL_IS_OWN = 1 << 2,
 };
 struct mcp_tool {

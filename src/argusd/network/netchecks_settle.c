@@ -166,7 +166,7 @@ static void netchecks_on_found(const struct store_result *r, void *arg)
 static void netchecks_look_up(struct netchecks *nc, struct netcheck *k)
 {
     struct job_lookup *x = xcalloc(1, sizeof(*x));
-    struct store_job_ref ref = {.ref = k->job};
+    struct store_job_ref ref = {.ref = k->job, .is_id = true};
     struct store_then then = {.done = netchecks_on_found, .arg = x};
     *x = (struct job_lookup){nc, k};
     k->busy = true;

@@ -146,7 +146,7 @@ static void notebook_submit(struct noted *x, usec_t now)
     submit_own(a, &own, &x->submit);     /* it may be done already */
 }
 
-/* Its job has ended so. */
+/* Its job has ended in this state; "": nobody knows the job any more. */
 static void notebook_lease_ended(struct noted *x, const char *state)
 {
     char args[256];
@@ -167,12 +167,13 @@ static void notebook_on_past_job(const struct store_result *r, void *arg)
     struct noted *x = arg;
     const struct store_job *j = r->err.code == 0 && r->njobs == 1 ? &r->jobs[0] : NULL;
     x->read = NULL;
-    if (x->of->closing || (!j && r->err.code != ERR_NOT_FOUND))
-        return; /* the next turn asks again */
-    if (!j)
-        notebook_lease_ended(x, "-");
-    else if (job_state_is_terminal(job_state_from_string(j->state)))
+    if (x->of->closing)
+        return;
+    if (r->err.code == ERR_NOT_FOUND)
+        notebook_lease_ended(x, "");
+    else if (j && job_state_is_terminal(job_state_from_string(j->state)))
         notebook_lease_ended(x, j->state);
+    /* else the next turn asks again */
 }
 
 void notebook_forget_past_job(struct noted *x)
@@ -186,7 +187,7 @@ void notebook_forget_past_job(struct noted *x)
 static void notebook_see_end(struct noted *x)
 {
     const struct live *l = jobs_find_any(x->of->a->jobs, x->n.job);
-    const struct store_job_ref ref = {.ref = x->n.job};
+    const struct store_job_ref ref = {.ref = x->n.job, .is_id = true};
     const struct store_then then = {.done = notebook_on_past_job, .arg = x};
     if (l)
         notebook_lease_ended(x, job_state_to_string(l->job->state));

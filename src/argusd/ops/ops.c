@@ -10,7 +10,7 @@
 #include "base/message.h"
 #include "base/str.h"
 
-enum { TICK_MS = 1000, SAID_MAX = 1600 };
+enum { TICK_MS = 1000, SAID_MAX = 1600, OPS_ID_BYTES = 5 };
 
 #define X(e, word) word,
 const char *const ops_action_words[] = {OPS_ACTION_TABLE(X) NULL};
@@ -384,7 +384,7 @@ int ops_add(struct ops *o,
             const struct ops_plan **ret,
             struct err *err)
 {
-    char hex[2 * 5 + 1], hash[HASH_HEX];
+    char hex[2 * OPS_ID_BYTES + 1], hash[HASH_HEX];
     int r = ops_look(o->a, taken, goes, err);
     if (r == 0)
         r = ops_check_room(o, taken->user, err);
@@ -393,7 +393,7 @@ int ops_add(struct ops *o,
     struct ops_plan *p = xcalloc(1, sizeof(*p));
     *p = *taken;
     *taken = (struct ops_plan){0};
-    p->id = xasprintf("plan-%s", random_hex(5, hex));
+    p->id = xasprintf("plan-%s", random_hex(hex));
     opsfacts_hash(&p->facts, hash);
     p->hash = xstrdup(hash);
     p->created_at = clock_wall();
@@ -436,9 +436,8 @@ int ops_approve(struct ops *o, const struct ops_plan *plan, const char *user, st
         return r;
     if (str_eq(user, p->user))
         return message_refuse(err, ERR_FORBIDDEN, "ops_own_approval", MESSAGE_NO_ARGS);
-    struct ops_approval *v = xrealloc(p->approvals.v, p->approvals.n + 1, sizeof(*v));
-    v[p->approvals.n++] = (struct ops_approval){.user = xstrdup(user), .at = clock_wall()};
-    p->approvals.v = v;
+    const struct ops_approval approval = {.user = xstrdup(user), .at = clock_wall()};
+    field_list_add(&p->approvals, &approval, sizeof(approval));
     ops_save(p);
     ops_tell(p, "ops_approved", user, NULL);
     return 0;

@@ -39,17 +39,14 @@ static void ops_fact(struct ops_sight *s, const char *kind, const char *name, ch
 
 static void ops_add_step(struct ops_plan *p, enum ops_what what)
 {
-    struct ops_step *v = xrealloc(p->steps.v, p->steps.n + 1, sizeof(*v));
-    v[p->steps.n++] = (struct ops_step){.what = (int)what};
-    p->steps.v = v;
+    const struct ops_step step = {.what = (int)what};
+    field_list_add(&p->steps, &step, sizeof(step));
 }
 
 static void ops_add_thing(struct ops_plan *p, char *thing_taken, const char *fate, uint64_t bytes)
 {
-    struct ops_thing *v = xrealloc(p->things.v, p->things.n + 1, sizeof(*v));
-    v[p->things.n++] =
-        (struct ops_thing){.thing = thing_taken, .fate = xstrdup(fate), .bytes = bytes};
-    p->things.v = v;
+    const struct ops_thing thing = {.thing = thing_taken, .fate = xstrdup(fate), .bytes = bytes};
+    field_list_add(&p->things, &thing, sizeof(thing));
 }
 
 /* ---- jobs ---- */
@@ -108,19 +105,24 @@ static void ops_look_node(struct ops_sight *s, const struct node_row *n, const c
 }
 
 /* Jobs that Argus did not submit, on this machine; nr NULL: on all. Where they are stopped each is
- * a fact: whoever approved the plan has not seen the next one. */
-static void ops_look_foreign(struct ops_sight *s, const struct noderun *nr)
+ * a fact: whoever approved the plan has not seen the next one. So none is left out, and a plan that
+ * would have to name too many is refused. */
+static int ops_look_foreign(struct ops_sight *s, const struct noderun *nr)
 {
     size_t n;
     bool stops = s->p->stop_foreign;
-    struct nodes_holder *v = nodes_holders(s->a->nodes, nr, &n);
-    for (size_t i = 0; i < n && i < OPS_JOBS_MAX; i++) {
+    const char *fate = jobrisk_fate_words[jobrisk_fate_of_others(stops)];
+    _cleanup_(freep) struct nodes_holder *v = nodes_holders(s->a->nodes, nr, &n);
+    if (n > OPS_JOBS_MAX)
+        return message_refuse(s->err, ERR_REFUSED, "ops_too_many_foreign",
+                              MESSAGE_ARGS(MESSAGE_NUM("most", OPS_JOBS_MAX)));
+    for (size_t i = 0; i < n; i++) {
         const char *ray_id = str_or(v[i].ray_id, "unknown");
-        ops_add_thing(s->p, xasprintf("foreign/%s", ray_id), stops ? "stopped" : "waited_for", 0);
+        ops_add_thing(s->p, xasprintf(OPS_FOREIGN "/%s", ray_id), fate, 0);
         if (stops)
-            ops_fact(s, "foreign", ray_id, xstrdup("runs"));
+            ops_fact(s, OPS_FOREIGN, ray_id, xstrdup("runs"));
     }
-    free(v);
+    return 0;
 }
 
 static int ops_look_jobs_on(struct ops_sight *s, const char *node, enum node_then then)
@@ -145,7 +147,9 @@ static int ops_look_drain(struct ops_sight *s)
     if (r < 0)
         return r;
     ops_look_node(s, nodes_row(nr), "drained");
-    ops_look_foreign(s, nr);
+    r = ops_look_foreign(s, nr);
+    if (r < 0)
+        return r;
     ops_add_step(s->p, OPS_STEP_DRAIN);
     ops_add_step(s->p, OPS_STEP_EMPTY);
     return ops_look_jobs_on(s, s->p->target, (enum node_then)s->p->then);
@@ -159,12 +163,14 @@ static int ops_look_remove(struct ops_sight *s)
         return s->err->code;
     const struct node_row *n = nodes_row(nr);
     bool runs = n->want != NODE_WANT_REMOVED && n->state != NODE_OFFLINE;
+    bool empties = runs && !s->p->force;
     ops_look_node(s, n, "removed");
-    ops_look_foreign(s, nr);
-    if (runs && !s->p->force) {
-        int r = nodes_check_drain(nr, s->err);
-        if (r < 0)
-            return r;
+    int r = ops_look_foreign(s, nr);
+    if (r == 0 && empties)
+        r = nodes_check_drain(nr, s->err);
+    if (r < 0)
+        return r;
+    if (empties) {
         ops_add_step(s->p, OPS_STEP_DRAIN);
         ops_add_step(s->p, OPS_STEP_EMPTY);
     }
@@ -190,15 +196,10 @@ static int ops_look_cluster_jobs(struct ops_sight *s)
 static int ops_look_head_foreign(struct ops_sight *s)
 {
     char jobs[200];
-    size_t n;
-    free(nodes_holders(s->a->nodes, NULL, &n));
-    if (n && !s->p->stop_foreign) {
-        nodes_holders_names(s->a->nodes, NULL, jobs, sizeof(jobs));
+    if (!s->p->stop_foreign && nodes_holders_names(s->a->nodes, NULL, jobs, sizeof(jobs)))
         return message_refuse(s->err, ERR_CONFLICT, "ops_head_has_foreign",
                               MESSAGE_ARGS(MESSAGE_STR("jobs", jobs)));
-    }
-    ops_look_foreign(s, NULL);
-    return 0;
+    return ops_look_foreign(s, NULL);
 }
 
 static int ops_look_head(struct ops_sight *s)

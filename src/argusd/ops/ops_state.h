@@ -12,6 +12,10 @@ struct ops {
     size_t n;
 };
 
+/* Things and facts are "kind/name". The kind of a job that Argus did not submit; its name is its id
+ * in Ray. */
+#define OPS_FOREIGN "foreign"
+
 /* ---- ops_look.c ---- */
 
 /* Fills what the plan touches, its facts and steps, from what is asked. p: else zeroed. */

@@ -7,6 +7,7 @@
 #include "argusd/api/jobs/change.h"
 #include "argusd/jobs/record.h"
 #include "argusd/kit/api.h"
+#include "argusd/kit/jobrisk.h"
 #include "argusd/ops/ops_state.h"
 #include "base/message.h"
 #include "base/str.h"
@@ -229,7 +230,7 @@ static void ops_on_job(const struct store_result *r, void *arg)
 static int ops_act_clean(struct ops_plan *p, struct err *err)
 {
     const struct store_then then = {.done = ops_on_job, .arg = p};
-    const struct store_job_ref ref = {.ref = p->target};
+    const struct store_job_ref ref = {.ref = p->target, .is_id = true};
     int r = cluster_check_root_answers(p->of->a->cluster, err);
     if (r < 0)
         return r;
@@ -305,7 +306,8 @@ static bool ops_waits_for_others(const struct ops_plan *p)
 {
     const struct ops_thing *v = p->things.v;
     for (size_t i = 0; i < p->things.n; i++)
-        if (str_starts(v[i].thing, "foreign/") && str_eq(v[i].fate, "waited_for"))
+        if (str_starts(v[i].thing, OPS_FOREIGN "/") &&
+            str_eq(v[i].fate, jobrisk_fate_words[FATE_WAITED_FOR]))
             return true;
     return false;
 }

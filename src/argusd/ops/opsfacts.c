@@ -54,11 +54,10 @@ static void opsfacts_add(struct field_list *l,
                          const char *planned,
                          const char *now)
 {
-    struct opsfacts_change *v = xrealloc(l->v, l->n + 1, sizeof(*v));
-    v[l->n++] = (struct opsfacts_change){.fact = xstrdup(fact),
-                                         .planned = planned ? xstrdup(planned) : NULL,
-                                         .now = now ? xstrdup(now) : NULL};
-    l->v = v;
+    const struct opsfacts_change change = {.fact = xstrdup(fact),
+                                           .planned = planned ? xstrdup(planned) : NULL,
+                                           .now = now ? xstrdup(now) : NULL};
+    field_list_add(l, &change, sizeof(change));
 }
 
 void opsfacts_compare(const struct pairs *planned, const struct pairs *now, struct field_list *ret)

@@ -104,7 +104,7 @@ const struct service_key *service_keys_add(struct service_keys *ks,
     char id[2 * 6 + 1], hex[HASH_HEX];
     token_make_text(KEY_PREFIX, ret, hash);
     struct service_key *k = xcalloc(1, sizeof(*k));
-    *k = (struct service_key){.id = xstrdup(random_hex(6, id)),
+    *k = (struct service_key){.id = xstrdup(random_hex(id)),
                               .service = xstrdup(form->service),
                               .name = xstrdup(str_or(form->name, "")),
                               .user = xstrdup(form->user),

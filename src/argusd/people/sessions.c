@@ -185,7 +185,7 @@ const struct session *sessions_add(struct sessions *ss,
     sodium_memzero(bytes, sizeof(bytes));
     text_copy(said, agent);
     struct session *k = xcalloc(1, sizeof(*k));
-    k->id = xstrdup(random_hex(6, id));
+    k->id = xstrdup(random_hex(id));
     k->user = xstrdup(p->user);
     k->token_id = xstrdup(p->token_id);
     k->hash = xstrdup(hash_sha256_hex(ret, strlen(ret), hex));

@@ -178,7 +178,7 @@ const struct token *tokens_add(struct tokens *t,
     char id[2 * 6 + 1];
     struct token *k = xcalloc(1, sizeof(*k));
     token_make_text("argus_", ret, k->hash);
-    k->id = xstrdup(random_hex(6, id));
+    k->id = xstrdup(random_hex(id));
     k->name = xstrdup(name);
     k->user = xstrdup(user);
     k->role = role;

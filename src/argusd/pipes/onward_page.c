@@ -286,7 +286,7 @@ static void onward_ask_jobs(struct onward *o)
             onward_add_job(o, l->job);
             continue;
         }
-        const struct store_job_ref ref = {.ref = id};
+        const struct store_job_ref ref = {.ref = id, .is_id = true};
         const struct store_then then = {.done = onward_on_job, .arg = o};
         o->read = store_find_job(o->a->store, &ref, &then);
         if (o->read) {

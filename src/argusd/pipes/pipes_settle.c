@@ -219,6 +219,6 @@ void pipes_settle(struct pipe_life *r, size_t item)
 {
     struct pipe_step_work *w = pipes_begin_work(r, item);
     struct store_then then = {.done = pipes_on_row, .arg = w};
-    struct store_job_ref ref = {.ref = r->run.v[item].job};
+    struct store_job_ref ref = {.ref = r->run.v[item].job, .is_id = true};
     w->read = store_find_job(r->pipes->a->store, &ref, &then);
 }

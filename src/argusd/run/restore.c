@@ -141,7 +141,7 @@ static void restore_on_entry_row(const struct store_entry *row, void *arg)
 
 static void make_instance(struct restore *r)
 {
-    (void)random_hex(16, r->instance);
+    (void)random_hex_to(r->instance, 16);
     store_put_meta(r->api->store, "instance", r->instance);
 }
 

@@ -44,7 +44,7 @@ static int doors_open_key(struct serving *sv, struct err *err)
     _cleanup_(buf_release) struct buf text = BUF_INIT(SERVICE_KEY_MAX);
     int r = file_read(path, &text, err);
     if (r == -ENOENT) {
-        (void)random_hex(KEY_BYTES, sv->key);
+        (void)random_hex_to(sv->key, KEY_BYTES);
         return file_write(path, sv->key, strlen(sv->key), 0600, FILE_SYNC, err);
     }
     if (r < 0)

@@ -204,7 +204,7 @@ struct simulated *simulations_add(struct simulations *ss, const struct simulated
     struct simulated *s = xcalloc(1, sizeof(*s));
     simulations_make_room(ss, asked->user);
     field_copy(&simulated_table, s, asked);
-    s->id = xasprintf("sim-%s", random_hex(5, hex));
+    s->id = xasprintf("sim-%s", random_hex(hex));
     s->state = SIMULATED_WAITING;
     s->created_at = now;
     simulations_put(ss, s);

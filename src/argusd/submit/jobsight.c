@@ -72,7 +72,7 @@ static void jobsight_look_up(struct jobsight *js)
     struct people_view view;
     people_view(js->a->people, &js->who, PEOPLE_WISH_ALL, &view);
     struct store_job_ref ref = {
-        .ref = js->named.v[js->at].id, .user = js->who.user, .scope = view.scope};
+        .ref = js->named.v[js->at].id, .user = js->who.user, .scope = view.scope, .is_id = true};
     js->read = store_find_job(js->a->store, &ref, &then);
     people_view_release(&view);
 }

@@ -358,7 +358,7 @@ void trackers_act(struct trackers *ts, const struct live *l)
         }
 }
 
-/* It is owed for so long that a failure is the last one. */
+/* It has been owed for so long that the next failure is the last one. */
 static bool run_is_late(const struct tracker_run *r)
 {
     usec_t since = r->owed_at ? r->owed_at : r->ended_at;

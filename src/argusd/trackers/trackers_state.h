@@ -40,7 +40,7 @@ struct tracker_run {
     bool is_more;
     int tries;
     usec_t started_at, ended_at;
-    usec_t owed_at; /* when its end, or a pipeline's, became owed; 0: a row of before, at its end */
+    usec_t owed_at; /* when its end, or a pipeline's, became owed; 0: an old row, since ended_at */
 
     /* Not stored. */
     bool deciding; /* not stored itself yet */

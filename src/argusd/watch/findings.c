@@ -342,7 +342,7 @@ static void findings_on_row(const struct store_result *r, void *arg)
 
 static void find_job(struct task *t)
 {
-    struct store_job_ref ref = {.ref = t->d.job};
+    struct store_job_ref ref = {.ref = t->d.job, .is_id = true};
     struct store_then then = {.done = findings_on_row, .arg = t};
     t->is_lost = false;
     (void)store_find_job(t->fs->p.store, &ref, &then); /* t stays in the line until then */

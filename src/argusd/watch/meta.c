@@ -242,7 +242,7 @@ static void meta_on_tick(uv_timer_t *t)
         if (o->busy || now < o->after || store_durable(ms->p.store) < o->batch ||
             jobs_find_any(ms->p.jobs, o->id))
             continue;
-        struct store_job_ref ref = {.ref = o->id};
+        struct store_job_ref ref = {.ref = o->id, .is_id = true};
         struct store_then then = {.done = meta_on_row, .arg = o};
         o->busy = true;
         ms->busy++;

@@ -86,7 +86,7 @@ struct changes *changes_new(struct api *a)
     c->marks = map_new(seed);
     for (int t = 0; t < CHANGE_TOPICS; t++)
         c->newest[t] = map_new(seed);
-    (void)random_hex(8, c->boot);
+    (void)random_hex(c->boot);
     (void)uv_timer_init(a->loop, &c->timer); /* cannot fail, as below */
     c->timer.data = c;
     c->is_open = true;

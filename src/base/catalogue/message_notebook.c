@@ -50,6 +50,9 @@ static const struct message_row rows[] = {
     SAY("notebook_job_ended",
         "its lease, job '{lease}', has ended: {state}",
         "它的租约（作业 '{lease}'）已结束：{state}"),
+    SAY("notebook_job_ended",
+        "its lease, job '{lease}', has ended",
+        "它的租约（作业 '{lease}'）已结束"),
     SAY("notebook_lost",
         "machine '{node}' was lost: the notebook starts on another one, with its files and open tabs; "
         "what its kernels had in memory is gone",

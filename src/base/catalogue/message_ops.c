@@ -17,6 +17,11 @@ static const struct message_row rows[] = {
     SAY("ops_too_many_jobs",
         "a plan touches {most} jobs at most",
         "一个计划最多涉及 {most} 个作业"),
+    SAY_FIX("ops_too_many_foreign",
+            "more than {most} jobs that Argus did not submit are in the way: a plan names no more",
+            "涉及超过 {most} 个非 Argus 提交的作业：一个计划最多列出 {most} 个",
+            "wait until fewer of them run: 'argus cluster foreign' lists them",
+            "等待其中一些结束：'argus cluster foreign' 可列出它们"),
     SAY("ops_no_jobs", "no job that you may stop is meant", "没有匹配到你可以停止的作业"),
     SAY("ops_job_not_live", "job '{job}' is not there, or is over", "作业 '{job}' 不存在或已结束"),
     SAY_FIX(

@@ -123,7 +123,7 @@ void random_bytes(void *p, size_t n)
     randombytes_buf(p, n);
 }
 
-char *random_hex(size_t n, char *ret)
+char *random_hex_to(char *ret, size_t n)
 {
     unsigned char bytes[HASH_BYTES];
     assert(n <= sizeof(bytes));

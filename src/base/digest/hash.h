@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 enum { HASH_BYTES = 32, HASH_HEX = 65 };
 
@@ -30,9 +31,11 @@ uint64_t hash_keyed(const unsigned char seed[static 16], const void *p, size_t n
 /* Constant-time: 0 when equal. */
 int hash_compare(const void *a, const void *b, size_t n);
 void random_bytes(void *p, size_t n);
-/* n random bytes, HASH_BYTES at most, in lower-case hex: an id, or a key. ret holds 2n + 1. Returns
- * ret. */
-char *random_hex(size_t n, char *ret);
+/* Random bytes in lower-case hex: an id, or a key. random_hex() takes as many as the array has room
+ * for; random_hex_to() writes n of them, HASH_BYTES at most, where 2n + 1 characters fit. Both
+ * return the text. */
+#define random_hex(array) random_hex_to((array), (TEXT_SIZE(array) - 1) / 2)
+char *random_hex_to(char *ret, size_t n);
 /* HMAC-SHA-256 with a key of any length. */
 void hash_hmac(const void *key,
                size_t key_n,

@@ -418,6 +418,24 @@ static void test_lists_of_numbers(void **state)
     buf_release(&out);
 }
 
+static void test_a_list_that_grows(void **state)
+{
+    struct field_list list = {0};
+    char name[] = "borrowed";
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        const struct part part = {.name = name, .count = i};
+        field_list_add(&list, &part, sizeof(part));
+    }
+    const struct part *v = list.v;
+    assert_int_equal(list.n, 300);
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(v[i].count, i);
+        assert_ptr_equal(v[i].name, name);
+    }
+    free(list.v);
+}
+
 static void test_rows_of_one_kind(void **state)
 {
     const struct odd odd = {.nodes = 2, .priority = 0};
@@ -438,6 +456,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_page),
                                        cmocka_unit_test(test_bits_and_numbers_that_are_none),
                                        cmocka_unit_test(test_lists_of_numbers),
+                                       cmocka_unit_test(test_a_list_that_grows),
                                        cmocka_unit_test(test_rows_of_one_kind),
                                        cmocka_unit_test(test_back),
                                        cmocka_unit_test(test_nothing_is_trusted),

@@ -77,13 +77,16 @@ static void test_random_hex(void **state)
     for (size_t n = 0; n <= HASH_BYTES; n++) {
         char one[HASH_HEX + 1], other[HASH_HEX];
         one[2 * n + 1] = '!';
-        assert_ptr_equal(random_hex(n, one), one);
+        assert_ptr_equal(random_hex_to(one, n), one);
         assert_int_equal(strlen(one), 2 * n);
         assert_int_equal(strspn(one, "0123456789abcdef"), 2 * n);
         assert_int_equal(one[2 * n + 1], '!');
         if (n >= 8)
-            assert_string_not_equal(one, random_hex(n, other));
+            assert_string_not_equal(one, random_hex_to(other, n));
     }
+    char id[2 * 6 + 1], even[2 * 6 + 2];
+    assert_int_equal(strlen(random_hex(id)), 12);
+    assert_int_equal(strlen(random_hex(even)), 12);
 }
 
 int main(void)

@@ -313,12 +313,14 @@ static void undrain(struct node_row *n, const struct node_event *e, const struct
     } /* leaving: it goes first, then comes in again */
 }
 
-/* One that is in goes when it is EMPTY: jobs of others may run on it. */
+/* One that is in goes when it is EMPTY: jobs of others may run on it. What a drain said of them
+ * does not hold for the removal, which has no deadline. */
 static void remove_it(struct node_row *n, const struct node_event *e, const struct moment *now)
 {
+    bool said_before = n->want == NODE_WANT_REMOVED && n->stop_foreign;
     n->want = NODE_WANT_REMOVED;
     n->forced |= e->forced;
-    n->stop_foreign |= e->stop_foreign;
+    n->stop_foreign = said_before || e->stop_foreign;
     n->drain_within = 0;
     n->drain_due = false;
     n->tries = 0;

@@ -286,6 +286,24 @@ static void test_jobs_of_others(void **state)
     node_row_free(n);
 }
 
+static void test_a_removal_says_itself_what_becomes_of_others(void **state)
+{
+    (void)state;
+    struct moment early = {.wall = 6000, .boot = 6000, .boot_id = "b"};
+    struct node_event drain = {.kind = NODE_EV_DRAIN, .within = 2000, .stop_foreign = true};
+    struct node_event removal = {.kind = NODE_EV_REMOVE, .stop_foreign = true};
+    struct node_row *n = online_node();
+    assert_true(apply_event(n, &drain, 5000));
+    assert_false(node_stops_foreign(n, &early)); /* they have until the deadline */
+    assert_true(apply(n, NODE_EV_REMOVE, 5100)); /* and are not ended sooner by it */
+    assert_false(node_stops_foreign(n, &early));
+    assert_true(apply_event(n, &removal, 5200));
+    assert_true(node_stops_foreign(n, &early));
+    (void)apply(n, NODE_EV_REMOVE, 5300); /* once said for a removal it is not taken back */
+    assert_true(node_stops_foreign(n, &early));
+    node_row_free(n);
+}
+
 static void test_health_keeps_jobs_off(void **state)
 {
     (void)state;
@@ -381,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_drain_of_what_is_not_in),
         cmocka_unit_test(test_remove),
         cmocka_unit_test(test_jobs_of_others),
+        cmocka_unit_test(test_a_removal_says_itself_what_becomes_of_others),
         cmocka_unit_test(test_health_keeps_jobs_off),
         cmocka_unit_test(test_its_network_is_measured_at_each_join),
         cmocka_unit_test(test_random_lives),

@@ -191,7 +191,7 @@ static void alarm_span_begin(struct alarm *a, const struct alarm_metric *m, int6
         .metric = m->name, .since = m->since, .told = step, .value = m->value};
 }
 
-/* The metric's newest span is the one that goes on: without it there is none, it made room. */
+/* The metric's newest span is the one that goes on. One that made room for others is not there. */
 static void alarm_span_end(struct alarm *a, const struct alarm_metric *m, int64_t step)
 {
     for (size_t i = a->n_spans; i > 0; i--)

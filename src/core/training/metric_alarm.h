@@ -15,7 +15,7 @@
 #include "core/training/spark.h"
 
 /* METRIC_ALARMS_MAX: of a job and of its project together. Each has a bit in an unsigned.
- * METRIC_ALARM_SPANS: the newest ones that are kept of one alert, over all its metrics. */
+ * METRIC_ALARM_SPANS: so many spans of one alert are kept, over all its metrics: the newest. */
 enum {
     METRIC_ALARM_METRICS = 32,
     METRIC_ALARM_SPANS = 8,
@@ -33,13 +33,13 @@ void metric_alarms_free(struct metric_alarms *as); /* NULL is fine */
 struct metric_alarms *metric_alarms_like(const struct metric_alarms *as);
 void metric_alarms_add(struct metric_alarms *as, const struct metric_record *r);
 
-/* From one step to another an alert held of one metric. */
+/* A run of steps during which an alert held for one metric. */
 struct metric_alarm_span {
     const char *metric; /* borrowed */
     int64_t since;      /* the first step that counts for it */
     int64_t told;       /* the step at which it was clear */
     int64_t ended;      /* the step at which it did not hold any more; 0: it does */
-    double value;       /* when it was clear; NaN is one, too */
+    double value;       /* the metric's when it was clear; may be NaN */
 };
 
 /* What the i-th alert came to. */

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "fsroot/content/upload.h"
+#include "fsroot/tree/dirtree.h"
 
 enum { OVERLAY_CHUNK = 1 << 18, OVERLAY_LINE_MAX = 128, REQUIREMENTS_MAX = 4 << 20 };
 #define HEX_DIGITS "0123456789abcdef"
@@ -119,8 +120,7 @@ static int overlay_open(struct overlaying *x, struct err *err)
 static bool overlay_is_left_out(const char *path)
 {
     return str_eq(path, "_environment.pth") || str_starts(path, "pip/") ||
-           (str_starts(path, "pip-") && strstr(path, ".dist-info/")) ||
-           str_starts(path, "__pycache__/") || strstr(path, "/__pycache__/");
+           (str_starts(path, "pip-") && strstr(path, ".dist-info/")) || dirtree_is_bytecode(path);
 }
 
 /* "numpy-2.1.0.dist-info" -> "numpy==2.1.0"; what is no package is passed over. */

@@ -82,8 +82,7 @@ static void spread_apart(int fd)
 
 static int open_stage(const char *root, struct stage *st, struct err *err)
 {
-    unsigned char bytes[8];
-    char hex[2 * sizeof(bytes) + 1];
+    char hex[2 * 8 + 1];
     char name[sizeof(st->name)];
     int r = fsroot_check_mounted(root, err);
     if (r == 0)
@@ -91,8 +90,7 @@ static int open_stage(const char *root, struct stage *st, struct err *err)
     if (r < 0)
         return r;
     spread_apart(st->store.fd);
-    random_bytes(bytes, sizeof(bytes));
-    text_printf(name, STAGE_PREFIX "%s", str_hex(bytes, sizeof(bytes), hex));
+    text_printf(name, STAGE_PREFIX "%s", random_hex(hex));
     r = rootdir_make_new(&st->store, name, 0700, &st->dir, err);
     if (r < 0)
         return r;

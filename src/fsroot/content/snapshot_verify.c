@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot_verify.c - is the content still what its hash says? See snapshot.h.
  *
- * Python writes __pycache__ beside what it imports, when the job runs as root: those directories
- * are of no account, everywhere, and whether they were in what was added or not. */
+ * Python writes __pycache__ beside what it imports when the job runs as root. These directories
+ * count for nothing, wherever they are, also where they were in what was added. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -113,7 +113,7 @@ static int snapshot_verify_check_name(const struct verify *v,
                                       bool deep,
                                       int d)
 {
-    if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "__pycache__"))
+    if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, DIRTREE_BYTECODE))
         return 0;
     if (str_starts(
             name,
@@ -159,18 +159,13 @@ static int check_dir(const struct verify *v, const char *path, bool deep, int de
 
 /* ---- all ---- */
 
-static bool snapshot_verify_is_cache(const struct manifest_entry *e)
-{
-    return str_starts(e->path, "__pycache__/") || strstr(e->path, "/__pycache__/");
-}
-
 static bool sample_is_same(const struct verify *v)
 {
     size_t n = v->m->n, take = n < SAMPLE ? n : SAMPLE, first = 0;
     random_bytes(&first, sizeof(first));
     for (size_t i = 0; i < take; i++) {
         const struct manifest_entry *e = &v->m->v[(first % n + i * n / take) % n];
-        if (!snapshot_verify_is_cache(e) && !looks_same(v, e))
+        if (!dirtree_is_bytecode(e->path) && !looks_same(v, e))
             return false;
     }
     return check_dir(v, "", false, 0) == 0;
@@ -180,7 +175,7 @@ static int verify_all(const struct verify *v)
 {
     int r = check_dir(v, "", true, 0);
     for (size_t i = 0; i < v->m->n && r == 0; i++)
-        r = snapshot_verify_is_cache(&v->m->v[i]) ? 0 : check_content(v, &v->m->v[i]);
+        r = dirtree_is_bytecode(v->m->v[i].path) ? 0 : check_content(v, &v->m->v[i]);
     return r;
 }
 

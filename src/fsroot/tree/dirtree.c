@@ -27,6 +27,11 @@ static bool dirtree_is_dots(const char *name)
     return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
+bool dirtree_is_bytecode(const char *path)
+{
+    return str_starts(path, DIRTREE_BYTECODE "/") || strstr(path, "/" DIRTREE_BYTECODE "/");
+}
+
 /* All that is in it now; *ret_n: how many there were. */
 static int remove_once(struct dirtree_removal *x, DIR *d, int depth, size_t *ret_n)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dirtree.h - what is done to whole trees of files: removing, and the time of what is kept.
+/* dirtree.h - what is done to whole trees of files: removing, the time of what is kept, and what in
+ * them is Python's own.
  *
  * Links are never followed. Blocking. */
 #pragma once
@@ -15,6 +16,11 @@ enum { DIRTREE_MTIME = 946684800 }; /* 2000-01-01 */
 int dirtree_remove(const char *path, struct err *err);
 /* A name below fd. */
 int dirtree_remove_at(int fd, const char *name, struct err *err);
+
+/* Python's bytecode, which whoever imports from a tree writes beside what is imported. A path is
+ * below the tree's top: "a/__pycache__/b.pyc" is in such a directory, "a/__pycache__" is not. */
+#define DIRTREE_BYTECODE "__pycache__"
+bool dirtree_is_bytecode(const char *path);
 
 /* ---- removing a tree that belongs to another user ---- */
 

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "fsroot/tree/dirtree.h"
 
 enum { SUM_TEXT_MAX = WALK_PATH_MAX + PATH_MAX + 64 };
 
@@ -27,7 +28,7 @@ struct summing {
 
 static bool pathsum_leaves_out(const char *name)
 {
-    return str_eq(name, ".") || str_eq(name, "..") || str_eq(name, "__pycache__");
+    return str_eq(name, ".") || str_eq(name, "..") || str_eq(name, DIRTREE_BYTECODE);
 }
 
 /* target: of a link. */

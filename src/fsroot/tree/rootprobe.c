@@ -108,12 +108,10 @@ static int rootprobe_clean(const struct rootdir *d, struct err *err)
 int rootprobe_run(const char *root, usec_t (*now)(void), struct rootprobe *ret, struct err *err)
 {
     _cleanup_(rootdir_release) struct rootdir d = ROOTDIR_NONE;
-    unsigned char bytes[ROOTPROBE_RANDOM];
     char hex[2 * ROOTPROBE_RANDOM + 1];
     struct rootprobe_names n;
     struct statvfs vfs = {0};
-    random_bytes(bytes, sizeof(bytes));
-    text_printf(n.first, ROOTPROBE_PREFIX "%s", str_hex(bytes, sizeof(bytes), hex));
+    text_printf(n.first, ROOTPROBE_PREFIX "%s", random_hex(hex));
     text_printf(n.second, ROOTPROBE_PREFIX "%s-moved", hex);
     usec_t began = now();
     int r = rootdir_open(root, "argus", 0, &d, err);

@@ -333,8 +333,8 @@ static void exchange_flush(struct exchange *x)
     }
 }
 
-/* Where nothing waits before a piece its memory is taken, and the piece is empty; else it is
- * copied behind what waits. */
+/* Where nothing waits to be sent, the piece's memory is taken and the piece is left empty; else its
+ * bytes are copied behind what waits. */
 static void exchange_add_piece(struct exchange *x, struct buf *piece)
 {
     x->result.bytes_up += piece->len;

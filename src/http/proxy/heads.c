@@ -51,14 +51,12 @@ static bool head_is_id(const char *id)
 /* The client's own, so that it finds its request again, or one that is new. */
 void head_choose_id(struct exchange *x)
 {
-    unsigned char bytes[16];
     const char *id = http_req_header(x->req, "X-Request-ID");
     if (head_is_id(id)) {
         text_copy(x->id, id);
         return;
     }
-    random_bytes(bytes, sizeof(bytes));
-    (void)str_hex(bytes, sizeof(bytes), x->id); /* returns x->id */
+    (void)random_hex_to(x->id, 16); /* returns x->id */
 }
 
 static void head_add_websocket(const struct exchange *x, struct buf *out)

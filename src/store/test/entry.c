@@ -275,9 +275,10 @@ static void test_events_in_scope(void **state)
     bed_release(&b);
 }
 
-enum { TIMED_EVENTS = 6000, TIMED_MOST = 5000, TIMED_STRAY = 5500 }; /* the last one of old time */
+/* TIMED_MOST is TIME_LOOK_MAX of query.c. A clock that was set back gave TIMED_STRAY its time. */
+enum { TIMED_EVENTS = 6000, TIMED_MOST = 5000, TIMED_STRAY = 5500 };
 
-/* Ten microseconds apart, but for one of a clock that was set back. */
+/* Ten microseconds apart, but for the stray one. */
 static void put_timed_events(struct bed *b)
 {
     for (int64_t seq = 1; seq <= TIMED_EVENTS; seq++) {

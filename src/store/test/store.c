@@ -568,18 +568,25 @@ static void test_find_in_scope(void **state)
         int code;
         int64_t seq;
     } rows[] = {
-        {{"job-000002", "red", &red}, ERR_NOT_FOUND, 0},
-        {{"job-000002", "red", &all}, 0, 2},
-        {{"job-000003", "red", &red}, 0, 3},
-        {{"name-2", "red", &red}, ERR_NOT_FOUND, 0},
-        {{"name-2", "red", &all}, 0, 2},
-        {{"job-00000", "red", &red}, ERR_CONFLICT, 0},
-        {{"job-00001", "red", &red}, 0, 12}, /* one of those of 10, 11, 12, 13 is his */
-        {{"job-00001", "red", &all}, 0, 12}, /* his own goes first */
-        {{"job-00001", "red", NULL}, 0, 12},
-        {{"job-00001", "nobody", NULL}, ERR_CONFLICT, 0},
-        {{"name-1", "red", NULL}, 0, 1}, /* another's whole name before his own's beginning */
-        {{"job-000013", "red", NULL}, 0, 13},
+        {{"job-000002", "red", &red, false}, ERR_NOT_FOUND, 0},
+        {{"job-000002", "red", &all, false}, 0, 2},
+        {{"job-000003", "red", &red, false}, 0, 3},
+        {{"name-2", "red", &red, false}, ERR_NOT_FOUND, 0},
+        {{"name-2", "red", &all, false}, 0, 2},
+        {{"job-00000", "red", &red, false}, ERR_CONFLICT, 0},
+        {{"job-00001", "red", &red, false}, 0, 12}, /* one of those of 10, 11, 12, 13 is his */
+        {{"job-00001", "red", &all, false}, 0, 12}, /* his own goes first */
+        {{"job-00001", "red", NULL, false}, 0, 12},
+        {{"job-00001", "nobody", NULL, false}, ERR_CONFLICT, 0},
+        {{"name-1", "red", NULL, false},
+         0,
+         1}, /* another's whole name before his own's beginning */
+        {{"job-000013", "red", NULL, false}, 0, 13},
+        {{"job-000013", NULL, NULL, true},
+         0,
+         13}, /* an id: neither a name nor a beginning is meant */
+        {{"name-1", "red", NULL, true}, ERR_NOT_FOUND, 0},
+        {{"job-00001", "red", NULL, true}, ERR_NOT_FOUND, 0},
     };
     struct bed_answer a;
     struct bed b;

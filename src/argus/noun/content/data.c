@@ -58,14 +58,12 @@ static int data_choose_folder(struct cli *cli,
                               struct err *err)
 {
     _cleanup_(json_unrefp) json_t *me = NULL;
-    unsigned char bytes[4];
-    char hex[2 * sizeof(bytes) + 1];
+    char hex[2 * 4 + 1];
     int r = client_get(cli->client, "/v1/whoami", &me, err);
     if (r < 0)
         return r;
     hash_init();
-    random_bytes(bytes, sizeof(bytes));
-    (void)str_hex(bytes, sizeof(bytes), hex);
+    (void)random_hex(hex);
     *ret = o->is_common ? xasprintf("common/datasets/%s/upload-%s", o->name, hex)
                         : xasprintf("users/%s/datasets/%s/upload-%s", json_get_str(me, "user", ""),
                                     o->name, hex);

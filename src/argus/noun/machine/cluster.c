@@ -272,8 +272,9 @@ static int cluster_down(struct cli *cli, void *opts, const struct strv *args, st
         r = cluster_ask(member_str(cluster, "name"), jobs, err);
     if (r < 0)
         return r;
-    json_t *body = o->stop_foreign ? json_pack("{s:b,s:b}", "stop_jobs", 1, "stop_foreign", 1)
-                                   : json_pack("{s:b}", "stop_jobs", 1);
+    json_t *body = json_pack("{s:b}", "stop_jobs", 1);
+    if (o->stop_foreign)
+        (void)json_object_set_new(body, "stop_foreign", json_true()); /* fails for lack of memory */
     return cluster_post(cli, cluster, ":down", body, err);
 }
 

@@ -362,8 +362,8 @@ static const struct opt NODE_DRAIN_OPTS[] = {
     {.name = "stop-foreign",
      .type = OPT_FLAG,
      .offset = offsetof(struct node_drain_opts, stop_foreign),
-     .doc = "stop jobs that Argus did not submit with it, at the deadline if there is one; without "
-            "this they are waited for, however long"},
+     .doc = "jobs that Argus did not submit are stopped with the node, at the deadline if there is "
+            "one; otherwise they are waited for, however long"},
     {.name = "wait",
      .type = OPT_FLAG,
      .offset = offsetof(struct node_drain_opts, wait),
@@ -458,7 +458,7 @@ static const struct opt NODE_RM_OPTS[] = {
     {.name = "stop-foreign",
      .type = OPT_FLAG,
      .offset = offsetof(struct node_rm_opts, stop_foreign),
-     .doc = "stop jobs that Argus did not submit with it"},
+     .doc = "jobs that Argus did not submit are stopped with the node"},
 };
 
 static int node_rm_run(struct cli *cli, void *opts, const struct strv *args, struct err *err)

@@ -342,7 +342,7 @@ static void remedies_switch(struct table *t, const json_t *remedy, const struct 
     table_add(t, is_on ? STYLE_GREEN : STYLE_DIM, is_on ? "on" : "off");
 }
 
-/* "node-1 3, node-2 12": where it acted within this hour, and how often. */
+/* "node-1 3, node-2 12": where it acted in the last hour, and how often. */
 static void remedies_nodes(struct table *t, const json_t *remedy, const struct when *w)
 {
     _cleanup_(buf_release) struct buf all = BUF_INIT(REMEDIES_CELL_MAX);
@@ -453,9 +453,10 @@ static const struct command OPS_COMMANDS[] = {
     {.name = "ops remedies",
      .args = "",
      .summary = "show what argusd puts right by itself, and what it did lately",
-     .text = "Each remedy with the key of argus.yaml that turns it off, how often it may act on a "
-             "machine in an hour, and where it acted in this hour; then its acts: what each was "
-             "for, and what it came to.",
+     .text =
+         "Each remedy with the key of argus.yaml that turns it off, how often it may act on a "
+         "machine in an hour, and where it acted in the last hour; then its acts: what each was "
+         "for, and what it came to.",
      .example = "argus ops remedies --node node-7 --from 2d\twhat was put right on a machine",
      OPTS(REMEDIES_OPTS),
      .ask = {.path = "/v1/remedies", .print = remedies_print}},

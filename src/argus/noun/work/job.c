@@ -319,8 +319,7 @@ static int retry_post(struct cli *cli,
                       json_t **ret,
                       struct err *err)
 {
-    unsigned char bytes[16];
-    char key[2 * sizeof(bytes) + 1];
+    char key[2 * 16 + 1];
     _cleanup_(buf_release) struct buf body = BUF_INIT(RETRY_BODY_MAX);
     _cleanup_(freep) char *path = cli_job_path(id, o->dry_run ? ":retry?dry_run=1" : ":retry");
     struct jout j = jout_begin(&body);
@@ -344,13 +343,12 @@ static int retry_post(struct cli *cli,
     if (body.failed)
         return message_refuse(err, ERR_USAGE, "cli_from_long", MESSAGE_NO_ARGS);
     hash_init();
-    random_bytes(bytes, sizeof(bytes));
     struct request request = {.method = "POST",
                               .path = path,
                               .content_type = "application/json",
                               .body = buf_str(&body),
                               .body_len = body.len,
-                              .idempotency_key = str_hex(bytes, sizeof(bytes), key),
+                              .idempotency_key = random_hex(key),
                               .tries = RETRY_TRIES};
     return client_json(cli->client, &request, ret, err);
 }

@@ -144,7 +144,8 @@ static const struct field cluster_down_form_rows[] = {
     SAYS("stop_foreign",
          FIELD_BOOL,
          .flags = 0,
-         .doc = "jobs that Argus did not submit end with it; without it they are in the way"),
+         .doc =
+             "jobs that Argus did not submit end with the cluster; otherwise they are in the way"),
 };
 static const struct field_table cluster_down_form = ACTION_FORM(cluster_down_form_rows);
 

@@ -16,7 +16,7 @@ enum { PLAN_BYTES_MAX = 16 << 20 };
 /* A job that Argus did not submit. */
 struct drainplan_foreign {
     struct nodes_holder its;
-    const char *fate;
+    int fate; /* enum jobrisk_fate */
 };
 #define OTHERS(key, ftype, member, ...) FIELD_AT(drainplan_foreign, key, ftype, member, __VA_ARGS__)
 static const struct field drainplan_foreign_rows[] = {
@@ -29,10 +29,10 @@ static const struct field drainplan_foreign_rows[] = {
     OTHERS("gpus", FIELD_REAL, its.gpus, .doc = "GPUs of the machine that it holds"),
     OTHERS("cpus", FIELD_REAL, its.cpus),
     OTHERS("fate",
-           FIELD_STR,
+           FIELD_ENUM,
            fate,
-           .flags = FIELD_ALWAYS,
-           .schema = "{\"enum\":[\"stopped\",\"waited_for\"]}"),
+           .names = jobrisk_fate_words,
+           .doc = "stopped, or waited_for: nobody can tell when it ends"),
 };
 #undef OTHERS
 static const struct field_table drainplan_foreign_table =
@@ -74,8 +74,8 @@ static const struct field plan_rows[] = {
 };
 static const struct field_table drainplan_table = FIELD_TABLE("DrainPlan", plan_rows, drainplan);
 
-/* The last one's end, the deadline where the jobs end there; 0: of one nobody can tell, as of each
- * job of others. */
+/* When the last job has ended, at the deadline at the latest if jobs end there. 0: nobody can tell,
+ * as of a job of others that is waited for. */
 static usec_t drainplan_last(const struct drainplan *p, bool late)
 {
     const struct jobrisk *v = p->jobs.v;
@@ -114,11 +114,11 @@ static void drainplan_list_foreign(const struct api *a,
 {
     size_t n;
     struct nodes_holder *holders = nodes_holders(a->nodes, nr, &n);
-    struct drainplan_foreign *v = xcalloc(n + 1, sizeof(*v));
-    for (size_t i = 0; i < n; i++)
-        v[i] = (struct drainplan_foreign){.its = holders[i],
-                                          .fate = p->stop_foreign ? "stopped" : "waited_for"};
-    p->foreign = (struct field_list){.v = v, .n = n};
+    for (size_t i = 0; i < n; i++) {
+        const struct drainplan_foreign row = {.its = holders[i],
+                                              .fate = (int)jobrisk_fate_of_others(p->stop_foreign)};
+        field_list_add(&p->foreign, &row, sizeof(row));
+    }
     free(holders);
 }
 
@@ -136,15 +136,14 @@ void api_nodes_plan_drain(struct http_req *req,
     p.ask = (struct jobrisk_ask){.node = p.node, .then = how->then, .deadline = p.deadline};
     struct buf out = BUF_INIT(PLAN_BYTES_MAX);
     struct jout j = jout_begin(&out);
-    struct jobrisk *v = NULL;
     const char *id;
     for (size_t i = 0; (id = sched_node_lease(jobs_sched(a->jobs), p.node, i)); i++) {
         const struct live *l = jobs_find_any(a->jobs, id);
         if (!l)
             continue;
-        v = xrealloc(v, p.jobs.n + 1, sizeof(*v));
-        jobrisk_fill(a, &p.ask, l, &v[p.jobs.n]);
-        p.jobs = (struct field_list){.v = v, .n = p.jobs.n + 1};
+        struct jobrisk row;
+        jobrisk_fill(a, &p.ask, l, &row);
+        field_list_add(&p.jobs, &row, sizeof(row));
     }
     drainplan_list_foreign(a, nr, &p);
     drainplan_sum(&p);
@@ -153,7 +152,7 @@ void api_nodes_plan_drain(struct http_req *req,
     buf_release(&out);
     strv_release(&p.users);
     free(p.foreign.v);
-    free(v);
+    free(p.jobs.v);
 }
 
 static const struct http_schema schemas[] = {

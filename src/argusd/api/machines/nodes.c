@@ -292,7 +292,7 @@ static void api_nodes_create(struct http_req *req, void *app)
 
 #define OPT_STOP_FOREIGN                                                                           \
     SAYS("stop_foreign", FIELD_BOOL, .flags = 0,                                                   \
-         .doc = "jobs that Argus did not submit are not waited for, but stopped with it")
+         .doc = "jobs that Argus did not submit are not waited for, but stopped with the machine")
 static const struct field drain_rows[] = {
     OPT_AS("deadline", "{\"type\":[\"string\",\"integer\",\"null\"]}"),
     OPT_AS("then", WORDS("\"wait\",\"stop\",\"restart\"")),

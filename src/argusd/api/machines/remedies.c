@@ -45,8 +45,9 @@ static const struct field node_rows[] = {
          FIELD_ENUM,
          leave,
          .names = leave_names,
-         .doc = "may: one more act may be; rests: too soon after the last one; spent: its limit of "
-                "this hour is reached"),
+         .doc =
+             "may: it may act again; rests: too soon after its last act; spent: its limit for an "
+             "hour is reached"),
 };
 #undef NODE
 static const struct field_table node_table = FIELD_TABLE("RemedyNode", node_rows, remedy_node);
@@ -70,7 +71,7 @@ static const struct field remedy_fields[] = {
     REMEDY("on", FIELD_BOOL, is_on),
     REMEDY("limit", FIELD_INT32, limit, .doc = "acts for a node and hour"),
     REMEDY("rest", FIELD_SPAN, rest, .doc = "after each act on a node"),
-    REMEDY("nodes", FIELD_LIST, nodes, .of = &node_table, .doc = "where it acted in this hour"),
+    REMEDY("nodes", FIELD_LIST, nodes, .of = &node_table, .doc = "where it acted in the last hour"),
 };
 #undef REMEDY
 static const struct field_table remedy_page_table =
@@ -104,12 +105,12 @@ static const struct field act_rows[] = {
         FIELD_ENUM,
         outcome,
         .names = outcome_names,
-        .doc = "broken_off: nobody knows its end, mostly for a restart of argusd"),
+        .doc = "broken_off: nobody knows its end, mostly because argusd was restarted"),
     ACT("found",
         FIELD_PART,
         found,
         .of = &said_table,
-        .doc = "what came of it; null: it goes on, or was broken off"),
+        .doc = "what came of it; null: it goes on, was broken off, or the raylet did not come up"),
 };
 #undef ACT
 static const struct field_table act_table = FIELD_TABLE("RemedyAct", act_rows, remedy_act);
