@@ -46,6 +46,11 @@ def use_test_environment():
         os.execv(python, [python, *sys.argv])  # by its whole path: the fake Ray is started with the same one
 
 
+def at_share(values, share):
+    """The quantile of sorted values; None: there are none."""
+    return values[min(len(values) - 1, int(share * len(values)))] if values else None
+
+
 def lines(command):
     """Runs a program that prints JSON lines; its answers, and whether it was content."""
     got = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, text=True)

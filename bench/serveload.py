@@ -14,6 +14,8 @@ import threading
 import time
 import urllib.parse
 
+import benchlib
+
 GOOD = "200"
 POLL_SECONDS = 0.2
 REST_SECONDS = 0.05  # after a request that failed: where nobody listens, the next one fails at once
@@ -158,11 +160,6 @@ class Load:
         return any(a.began >= moment and a.kind == GOOD for a in self.rows())
 
 
-def at_share(values, share):
-    """The quantile of sorted values; None: there are none."""
-    return values[min(len(values) - 1, int(share * len(values)))] if values else None
-
-
 def summary(rows):
     """What became of these requests. The times are those of good answers."""
     kinds = collections.Counter(a.kind for a in rows)
@@ -172,8 +169,8 @@ def summary(rows):
         "requests": len(rows),
         "failed": sum(failed.values()),
         "kinds": failed,
-        "p50_ms": at_share(good, 0.5),
-        "p99_ms": at_share(good, 0.99),
+        "p50_ms": benchlib.at_share(good, 0.5),
+        "p99_ms": benchlib.at_share(good, 0.99),
     }
 
 
