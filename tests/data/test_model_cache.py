@@ -143,6 +143,8 @@ def test_killed_in_the_middle(cache):
     until(lambda: (part / "model").exists(), "it copies")
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
+    lock = part.with_suffix(".lock")  # what the script had called dies a moment later, and holds it until then
+    until(lambda: subprocess.run(["flock", "-n", lock, "true"]).returncode == 0, "nobody holds the lock")
     assert cache.kept() == set()
     assert cache.ask(other)[0] == "miss" and not part.exists()
     assert cache.ask(top)[0] == "miss" and same(cache.copy(top), top)
